@@ -1,4 +1,5 @@
-"""The operator's side: collects the event logs of engines, keeps them, answers questions, passes commands on.
+"""The operator's side: collects the event logs of engines, keeps them, answers questions, passes
+commands on.
 
 Owns: the collector, the store (DuckDB), the server and its API, the command line, the terminal UI.
 Does not know: tensors, pools, engines' internals. It meets an engine only through its log and its

@@ -1,4 +1,5 @@
-"""Where answers come from. Screens and commands know only `Source`; live or file, they cannot tell."""
+"""Where answers come from. Screens and commands know only `Source`; live or file, they cannot
+tell."""
 
 from __future__ import annotations
 
