@@ -1,0 +1,69 @@
+"""Load a model by name, preparing its folder the first time."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runtime.errors import ModelError
+from runtime.models import smollm2, tiny
+from runtime.models.folder import built
+
+NAMES = ("smollm2", "tiny")
+
+
+@dataclass(frozen=True)
+class Model:
+    """A causal language model in float32 on the CPU, in evaluation mode."""
+
+    name: str
+    revision: str
+    """Changes whenever weights or tokenizer do; part of the cache's namespace."""
+    network: Any
+    """transformers.LlamaForCausalLM"""
+    tokenizer: Any
+    """transformers tokenizer with <|im_start|> and <|im_end|> as special tokens"""
+
+    def encode(self, text: str) -> list[int]:
+        return self.tokenizer.encode(text, add_special_tokens=False)
+
+    def decode(self, tokens: list[int]) -> str:
+        return self.tokenizer.decode(tokens)
+
+
+def default_folder() -> Path:
+    """$KVCTL_MODELS, else kvctl/models in the user's cache folder."""
+    if chosen := os.environ.get("KVCTL_MODELS"):
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kvctl" / "models"
+
+
+def prepare(name: str, texts: Path, folder: Path | None = None) -> Path:
+    """Make the model's folder if it is not there yet, and return it.
+
+    texts: the workload's folder; `tiny` learns its vocabulary from the files in it.
+    """
+    folder = folder or default_folder()
+    if name == "smollm2":
+        return built(folder / f"smollm2-{smollm2.revision()}", smollm2.build)
+    if name == "tiny":
+        corpus = tiny.corpus(texts)
+        return built(folder / f"tiny-{tiny.revision(corpus)}", lambda at: tiny.build(at, corpus))
+    raise ModelError(f"no model named {name!r}; there are: {', '.join(NAMES)}")
+
+
+def load(name: str, texts: Path, folder: Path | None = None) -> Model:
+    """Load a model ready to run; see `prepare` for the arguments."""
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    path = prepare(name, texts, folder)
+
+    import torch
+    from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    network = LlamaForCausalLM.from_pretrained(path, dtype=torch.float32).eval()
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(path)
+    return Model(name, path.name.removeprefix(f"{name}-"), network, tokenizer)
