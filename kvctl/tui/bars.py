@@ -1,0 +1,61 @@
+"""Bars of blocks: which part of something is where. Told apart by shape as well as by colour."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from textual.content import Content
+
+TIERS = ("device", "host", "storage", "missing")
+GLYPHS = {"device": "█", "host": "▓", "storage": "▒", "missing": "·"}
+STYLES = {"device": "$success", "host": "$primary", "storage": "$warning", "missing": "$error"}
+
+
+def bar(parts: Sequence[tuple[str, int]], total: int, width: int) -> Content:
+    """`parts` as (tier, amount), drawn to scale; what is there at all gets at least one cell."""
+    if total <= 0:
+        return Content.styled("─" * width, "$text-disabled")
+    cells = _share([amount for _, amount in parts], total, width)
+    drawn = [
+        (GLYPHS[tier] * count, STYLES[tier])
+        for (tier, _), count in zip(parts, cells, strict=True)
+        if count
+    ]
+    drawn.append(("─" * (width - sum(cells)), "$text-disabled"))
+    return Content.assemble(*drawn)
+
+
+def residency(session: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """A session's pages by the fastest tier that has a copy.
+
+    The log counts copies per tier. Tiers lose the tail of a path first, so copies nest: the pages
+    with a copy anywhere are as many as the fullest tier has.
+    """
+    pages = session["pages"]
+    reached, parts = 0, []
+    for tier in ("device", "host", "storage"):
+        up_to = min(pages, max(reached, session[f"{tier}_pages"]))
+        parts.append((tier, up_to - reached))
+        reached = up_to
+    parts.append(("missing", pages - reached))
+    return parts
+
+
+def legend() -> Content:
+    return Content("  ").join(
+        Content.assemble((GLYPHS[tier], STYLES[tier]), f" {tier}") for tier in TIERS
+    )
+
+
+def _share(amounts: Sequence[int], total: int, width: int) -> list[int]:
+    """Whole cells for each amount: largest remainder, one at least for what is not zero."""
+    exact = [amount * width / total for amount in amounts]
+    cells = [max(1, int(share)) if share else 0 for share in exact]
+    target = min(width, round(sum(exact)))
+    while sum(cells) > target and max(cells) > 1:
+        cells[cells.index(max(cells))] -= 1
+    for index in sorted(range(len(cells)), key=lambda i: int(exact[i]) - exact[i]):
+        if sum(cells) >= target:
+            break
+        if cells[index]:
+            cells[index] += 1
+    return cells

@@ -1,0 +1,1 @@
+"""Pieces of screens. They show what they are given and ask no questions."""
