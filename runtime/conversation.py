@@ -34,14 +34,16 @@ class Conversations:
         self._after: dict[str, list[list[int]]] = {name: [] for name in workload.scripts}
         self._asked: dict[str, list[int]] = {}
 
-    def next_turn(self, session: str) -> Turn:
-        """What the session will say when it asks next."""
-        return self._scripts[session].turns[len(self._after[session])]
+    def next_turn(self, session: str) -> Turn | None:
+        """What the session will say when it asks next; None when it has said everything."""
+        turns = self._scripts[session].turns
+        said = len(self._after[session])
+        return turns[said] if said < len(turns) else None
 
     def ask(self, session: str) -> Ask:
         """The session's next request. Answer it with `answered` before it asks again."""
         script = self._scripts[session]
-        turn = self.next_turn(session)
+        turn = script.turns[len(self._after[session])]
         if self._after[session] and not script.forgets:
             so_far = self._after[session][-1]
         elif script.parent:

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 from transformers import DynamicCache
 
+from runtime.errors import DamagedPage
 from runtime.layout import Layout
 
 if TYPE_CHECKING:
     from runtime.cache import TieredCache
+    from runtime.request import Request
 
 GRID_TOKENS = 64
 
@@ -37,15 +39,14 @@ class Generation:
     prefill_s: float
 
 
-def layout_of(network: Any, page_size: int) -> Layout:
-    """The geometry of a Llama-like model's state."""
-    config = network.config
+def layout_of(config: Any, page_size: int) -> Layout:
+    """The geometry of the state of a Llama-like model, from its transformers config."""
     return Layout(
         layers=config.num_hidden_layers,
         kv_heads=config.num_key_value_heads,
         head_dim=config.head_dim,
         page_size=page_size,
-        dtype=str(network.dtype).removeprefix("torch."),
+        dtype=str(config.dtype).removeprefix("torch."),
     )
 
 
@@ -70,10 +71,10 @@ class TransformersEngine:
             request, session, tokens, parent=parent, grid_tokens=GRID_TOKENS
         ) as held:
             past = DynamicCache(config=self._network.config)
+            state = _restored(held)
             # At least one token must be computed, or there are no logits to choose an answer from.
-            hit = min(_on_grid(held.restore()), _on_grid(len(tokens) - 1))
-            if hit:
-                _fill(past, held.read()[:, :, :, :hit])
+            hit = min(_on_grid(state.shape[3]), _on_grid(len(tokens) - 1))
+            _fill(past, state[:, :, :, :hit])
             restored = time.perf_counter()
 
             logits = _prefill(self._network, past, tokens, hit, self._cache.step)
@@ -103,6 +104,16 @@ def generate_plain(network: Any, tokens: Sequence[int], max_new: int, *, stop: i
     took = time.perf_counter() - arrived
     answer = _decode(network, past, first, max_new, stop, _idle)
     return Generation(answer, len(tokens), 0, ttft_s=took, restore_s=0.0, prefill_s=took)
+
+
+def _restored(held: Request) -> torch.Tensor:
+    """The state of the longest restorable prefix."""
+    while True:
+        held.restore()
+        try:
+            return held.read()
+        except DamagedPage:
+            continue  # The page is dropped, so the next restore ends before it.
 
 
 def _on_grid(tokens: int) -> int:

@@ -10,6 +10,6 @@ Nothing is downloaded. The first load prepares the folder (up to 20 s), later lo
 `python -m runtime.models prepare NAME` does it beforehand.
 """
 
-from runtime.models.load import NAMES, Model, load, prepare
+from runtime.models.load import NAMES, Model, config, load, prepare
 
-__all__ = ["NAMES", "Model", "load", "prepare"]
+__all__ = ["NAMES", "Model", "config", "load", "prepare"]

@@ -26,6 +26,10 @@ class Model:
     tokenizer: Any
     """transformers tokenizer with <|im_start|> and <|im_end|> as special tokens"""
 
+    @property
+    def stop_token(self) -> int:
+        return self.tokenizer.eos_token_id
+
     def encode(self, text: str) -> list[int]:
         return self.tokenizer.encode(text, add_special_tokens=False)
 
@@ -52,6 +56,13 @@ def prepare(name: str, texts: Path, folder: Path | None = None) -> Path:
         corpus = tiny.corpus(texts)
         return built(folder / f"tiny-{tiny.revision(corpus)}", lambda at: tiny.build(at, corpus))
     raise ModelError(f"no model named {name!r}; there are: {', '.join(NAMES)}")
+
+
+def config(path: Path) -> Any:
+    """The transformers.LlamaConfig of a prepared folder: the model's geometry without its weights."""
+    from transformers import LlamaConfig
+
+    return LlamaConfig.from_pretrained(path)
 
 
 def load(name: str, texts: Path, folder: Path | None = None) -> Model:
