@@ -41,6 +41,7 @@ OUTCOME_STYLES = {"accepted": "$success", "clipped": "$warning", "deferred": "$w
 
 
 class KvctlApp(App[None]):
+    TITLE = "kvctl"
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [
         *(
@@ -186,7 +187,7 @@ class KvctlApp(App[None]):
     def _start(self, action: Action, target: Target, args: dict[str, Any]) -> None:
         if action.name == "pin":
             args = {"tier": PIN_TIER, "ttl_s": PIN_TTL_S, **args}
-        self.say(f"{action.name} {plain(target[1])} …", "$text-muted")
+        self.say(f"{action.name} {plain(target[1])} …", "dim")
         self._perform(action, target, args)
 
     @work(thread=True, group="act", exit_on_error=False)

@@ -1,4 +1,7 @@
-"""Bars of blocks: which part of something is where. Told apart by shape as well as by colour."""
+"""Bars of blocks: which part of something is where.
+
+The faster the tier, the higher the block: colour is not needed to tell them apart.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,21 +9,21 @@ from typing import Any
 from textual.content import Content
 
 TIERS = ("device", "host", "storage", "missing")
-GLYPHS = {"device": "█", "host": "▓", "storage": "▒", "missing": "·"}
+GLYPHS = {"device": "▇", "host": "▅", "storage": "▃", "missing": "·"}
 STYLES = {"device": "$success", "host": "$primary", "storage": "$warning", "missing": "$error"}
 
 
 def bar(parts: Sequence[tuple[str, int]], total: int, width: int) -> Content:
     """`parts` as (tier, amount), drawn to scale; what is there at all gets at least one cell."""
     if total <= 0:
-        return Content.styled("─" * width, "$text-disabled")
+        return Content(" " * width)
     cells = _share([amount for _, amount in parts], total, width)
     drawn = [
         (GLYPHS[tier] * count, STYLES[tier])
         for (tier, _), count in zip(parts, cells, strict=True)
         if count
     ]
-    drawn.append(("─" * (width - sum(cells)), "$text-disabled"))
+    drawn.append(("·" * (width - sum(cells)), "dim"))
     return Content.assemble(*drawn)
 
 

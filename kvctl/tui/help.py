@@ -23,9 +23,9 @@ def help_page(read_only: bool) -> Content:
         off = not allowed(action, read_only)
         lines.append(
             Content.assemble(
-                (f"{action.key:4}", "$text-disabled" if off else "bold"),
-                (f":{action.name:10}", "$text-disabled" if off else ""),
-                (action.summary + ("   (read-only)" if off else ""), "$text-muted"),
+                (f"{action.key:4}", "dim" if off else "bold"),
+                (f":{action.name:10}", "dim" if off else ""),
+                (action.summary + ("   (read-only)" if off else ""), "dim"),
             )
         )
     lines += [Content(""), Content.assemble("pages by the fastest tier that has them: ", legend())]

@@ -13,7 +13,7 @@ from kvctl.tui.screens.view import View
 from kvctl.tui.snapshot import STATUS, Question, Snapshot
 from kvctl.tui.widgets.grid import Column, Grid, Record
 
-_STATES = {"live": "$success", "silent": "$warning", "waiting": "$text-muted"}
+_STATES = {"live": "$success", "silent": "$warning", "waiting": "dim"}
 _TRUST = {"exact": "$success", "after_gap": "$warning", "mismatch": "$error"}
 
 
@@ -49,7 +49,7 @@ def _pool(tier: str) -> Any:
     def cell(record: Record, width: int) -> Content:
         pool = record["pools"].get(tier)
         if pool is None or not pool["capacity"]:
-            return Content.styled(UNKNOWN, "$text-muted")
+            return Content.styled(UNKNOWN, "dim")
         used = pool["used"] + pool["fenced"]
         percent = f" {used / pool['capacity']:4.0%}"
         return Content.assemble(bar([(tier, used)], pool["capacity"], width - 5), percent)

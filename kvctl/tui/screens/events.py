@@ -108,9 +108,9 @@ def _style(record: Record) -> str:
 
 
 COLUMNS = (
-    Column("TIME", 12, lambda r, w: Content.styled(clock(r["ts"]), "$text-muted")),
+    Column("TIME", 12, lambda r, w: Content.styled(clock(r["ts"]), "dim")),
     Column("ENGINE", 10, lambda r, w: plain(r["engine"]), from_width=130),
-    Column("SEQ", 6, lambda r, w: Content.styled(str(r["seq"]), "$text-muted"), right=True),
+    Column("SEQ", 6, lambda r, w: Content.styled(str(r["seq"]), "dim"), right=True),
     Column("KIND", 8, lambda r, w: Content.styled(plain(r["kind"]), _style(r))),
     Column("PHASE", 8, lambda r, w: plain(r["phase"] or "")),
     Column("SESSION", 14, lambda r, w: plain(r["session"] or "")),

@@ -80,13 +80,13 @@ def _count(column: str) -> Any:
 
 COLUMNS = (
     Column("ARRIVED", 12, lambda r, w: clock(r["arrival_ts"]) if r["arrival_ts"] else UNKNOWN),
-    Column("REQUEST", 12, lambda r, w: plain(r["request"]), grow=True),
+    Column("REQUEST", 10, lambda r, w: plain(r["request"]), grow=True),
     Column("TOKENS", 6, _count("tokens"), right=True),
     Column("DEVICE", 6, _count("device_tokens"), right=True),
     Column("HOST", 6, _count("host_tokens"), right=True),
     Column("STORAGE", 7, _count("storage_tokens"), right=True),
-    Column("MISSED BECAUSE", 14, lambda r, w: words(r["reason"] or "")),
+    Column("MISSED BECAUSE", 13, lambda r, w: words(r["reason"] or "")),
     Column(
-        "FIRST TOKEN", 11, lambda r, w: span(r["ttft_ns"]) if r["ttft_ns"] else UNKNOWN, right=True
+        "1ST TOKEN", 9, lambda r, w: span(r["ttft_ns"]) if r["ttft_ns"] else UNKNOWN, right=True
     ),
 )

@@ -49,22 +49,20 @@ class SessionsView(View):
         if record is None or self.snapshot is None:
             self.panel(legend())
             return
-        head = Content.assemble(
-            (plain(record["session"]), "bold"), (" why   ", "$text-muted"), legend()
-        )
+        head = Content.assemble((plain(record["session"]), "bold"), (" why   ", "dim"), legend())
         answer = self.snapshot.answers.get("why", {})
         if (answer.get("engine"), answer.get("session")) == self.target():
             self.panel(Content("\n").join([head, why_lines(answer)]))
         elif (error := self.snapshot.errors.get("why")) is not None and not answer:
             self.panel(Content("\n").join([head, Content(plain(error))]))
         else:
-            self.panel(Content("\n").join([head, Content.styled("asking …", "$text-muted")]))
+            self.panel(Content("\n").join([head, Content.styled("asking …", "dim")]))
 
 
 def why_lines(answer: Answer) -> Content:
     """The sentences of a `why`, the answer first and plainest."""
     lines = [
-        Content.styled(plain(sentence), "" if index == 0 else "$text-muted")
+        Content.styled(plain(sentence), "" if index == 0 else "dim")
         for index, sentence in enumerate(answer["sentences"])
     ]
     if not answer["certain"]:
@@ -75,15 +73,15 @@ def why_lines(answer: Answer) -> Content:
 def hit_cell(record: Record, width: int) -> Content:
     hit = record["hit_rate"]
     if hit is None:
-        return Content.styled(UNKNOWN, "$text-muted")
+        return Content.styled(UNKNOWN, "dim")
     return Content.styled(rate(hit), "$warning" if hit < LOW_HIT_RATE else "$success")
 
 
 def state_cell(record: Record, width: int) -> Content:
     if not record["open"]:
-        return Content.styled("closed", "$text-muted")
+        return Content.styled("closed", "dim")
     if not record["last_use"]:
-        return Content.styled("open", "$text-muted")
+        return Content.styled("open", "dim")
     return Content(span(max(0, record["now_ns"] - record["last_use"])))
 
 
@@ -95,10 +93,10 @@ COLUMNS = (
     Column("SESSION", 14, _text("session"), grow=True),
     Column("PARENT", 14, _text("parent"), from_width=100),
     Column("ENGINE", 10, _text("engine"), from_width=130),
-    Column("WHERE ITS PAGES ARE", 20, lambda r, w: bar(residency(r), r["pages"], w), grow=True),
+    Column("WHERE PAGES ARE", 17, lambda r, w: bar(residency(r), r["pages"], w), grow=True),
     Column("PAGES", 5, lambda r, w: str(r["pages"]), right=True),
     Column("HIT", 4, hit_cell, right=True),
     Column("LAST MISS", 13, lambda r, w: words(r["last_reason"] or "")),
     Column("PINNED", 12, lambda r, w: Content.styled(leases(r["leases"], r["now_ns"]), "$accent")),
-    Column("USED", 6, state_cell, right=True),
+    Column("IDLE", 6, state_cell, right=True),
 )

@@ -92,7 +92,7 @@ class View(Screen[None]):
     def draw_crumbs(self) -> None:
         parts: list[Content | str | tuple[str, str]] = []
         for number, name in enumerate(("engines", "sessions", "events"), start=1):
-            parts.append((f"{number} {name}", "bold" if name == self.NAME else "$text-muted"))
+            parts.append((f"{number} {name}", "bold" if name == self.NAME else "dim"))
             parts.append("   ")
         if self.crumbs() != self.NAME:
             parts.append((f"> {self.crumbs()}", "bold"))

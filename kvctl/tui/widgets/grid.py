@@ -17,6 +17,9 @@ from textual.strip import Strip
 from textual.style import Style
 
 Record = dict[str, Any]
+# A mark besides the background, which themes of the terminal's own colours do not have.
+CURSOR = Content.styled("▌", "$accent")
+NO_CURSOR = Content(" ")
 ROOMY_WIDTH = 100
 """From here on columns stand two cells apart instead of one."""
 
@@ -172,17 +175,17 @@ class Grid(ScrollView, can_focus=True):
         base = self.visual_style
         if y == 0:
             cells = [(Content(c.title), c, w) for c, w in self._columns_at(width)]
-            return self._strip(_line(cells, _gap(width)), width, base, "bold $text-muted")
+            return self._strip(_line(cells, _gap(width)), width, base, "bold dim")
         index = self.scroll_offset.y + y - 1
         if index >= len(self._records):
             note = f"  {self._empty}" if not self._records and y == 2 else ""
-            return self._strip(Content(note), width, base, "$text-muted")
+            return self._strip(Content(note), width, base, "dim")
         record = self._records[index]
         cells = [(_content(c.cell(record, w)), c, w) for c, w in self._columns_at(width)]
-        under_cursor = index == self._cursor
-        return self._strip(
-            _line(cells, _gap(width)), width, base, "on $boost bold" if under_cursor else ""
-        )
+        if index != self._cursor:
+            return self._strip(_line(cells, _gap(width)), width, base, "")
+        marked = _line(cells, _gap(width), CURSOR)
+        return self._strip(marked, width, base, "bold on $boost")
 
     def _columns_at(self, width: int) -> list[tuple[Column, int]]:
         if not self._placed:
@@ -210,8 +213,10 @@ def _gap(width: int) -> int:
     return 2 if width >= ROOMY_WIDTH else 1
 
 
-def _line(cells: Sequence[tuple[Content, Column, int]], gap: int) -> Content:
-    parts = [Content(" ")]
+def _line(
+    cells: Sequence[tuple[Content, Column, int]], gap: int, mark: Content = NO_CURSOR
+) -> Content:
+    parts = [mark]
     for content, column, width in cells:
         content = content.truncate(width, ellipsis=True)
         room = width - content.cell_length

@@ -32,7 +32,7 @@ def headline(name: str, read_only: bool, snapshot: Snapshot | None) -> Content:
         (" kvctl ", "bold $text-primary"),
         (f" {label} ", f"bold {style} reverse"),
         (f" {PurePath(plain(name)).name} ", "bold"),
-        ("read-only " if read_only else "read-write ", "$text-muted" if read_only else ""),
+        ("read-only " if read_only else "read-write ", "dim" if read_only else ""),
     ]
     status = snapshot.status if snapshot else None
     if snapshot is not None and snapshot.problem:
@@ -82,4 +82,4 @@ def worst_trust(engines: list[dict[str, Any]]) -> str:
 
 
 def _figure(name: str, value: object, bad: object) -> Content:
-    return Content.assemble((f"{name} ", "$text-muted"), (str(value), "bold $error" if bad else ""))
+    return Content.assemble((f"{name} ", "dim"), (str(value), "bold $error" if bad else ""))
