@@ -1,8 +1,8 @@
 """The log that both halves speak: its columns, its framing, its publisher and its subscriber.
 
 Owns: the table of columns, messages on the wire (numbers, replay, heartbeat), gaps and epochs.
-Does not know: what the rows mean, DuckDB, tensors. The rows are made by `runtime._core`, which alone
-encodes and folds them; here they travel.
+Does not know: what the rows mean, DuckDB, tensors. The rows are made by `runtime._core`, which
+alone encodes and folds them; here they travel.
 May import: runtime._core. Cheap to import: pyarrow and zmq are loaded by what uses them.
 
 On the wire (PUB, then the ROUTER that answers replays at the next port):

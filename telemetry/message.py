@@ -22,7 +22,7 @@ class Header:
     """Sequence number of the first row."""
     rows: int
     dropped: int
-    """Rows that the engine itself lost before this batch, since the epoch began."""
+    """Rows that the engine itself lost just before this batch, because nobody drained them."""
     state_hash: str
     """After the last row."""
 

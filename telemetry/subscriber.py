@@ -45,8 +45,8 @@ class Subscriber:
         self._sub.connect(address.events)
         self._dealer = self._connect_replay()
         self._deadline = 0.0
-        self._heard = time.monotonic()
-        self.silent = False
+        self._heard_at = time.monotonic()
+        self.silent = self.heard = False
         self.malformed = 0
         """Frames that are no message of ours at all; skipped."""
 
@@ -80,9 +80,9 @@ class Subscriber:
             self._dealer.close(linger=0)
             self._dealer = self._connect_replay()
             items += sequence.unanswered()
-        if not self.silent and now - self._heard >= self._silence_s:
+        if not self.silent and now - self._heard_at >= self._silence_s:
             self.silent = True
-            items.append(Silence(now - self._heard))
+            items.append(Silence(now - self._heard_at))
         return items
 
     def close(self) -> None:
@@ -107,7 +107,7 @@ class Subscriber:
         if len(frames) not in (3, 4) or len(frames[1]) != 8:
             self.malformed += 1
             return []
-        self._heard, self.silent = time.monotonic(), False
+        self._heard_at, self.heard, self.silent = time.monotonic(), True, False
         if not frames[2]:
             return self._sequence.heartbeat(int.from_bytes(frames[1], "big", signed=True))
         return self._take(frames[1], frames[2], replayed=False)

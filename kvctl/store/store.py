@@ -1,0 +1,46 @@
+"""Reading the tables: what verbs ask through."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import duckdb
+
+from kvctl.store.values import plain
+
+Table = dict[str, Any]
+"""{"columns": [name…], "rows": [[value…]…]}, JSON-ready."""
+
+
+class Store:
+    """A database, and what a running server adds to it. Safe from several threads: each question
+    has a cursor of its own.
+
+    about: source, mode, and of a server pid, started, problem. live: state of each followed
+    address, empty over a file.
+    """
+
+    def __init__(
+        self,
+        cursor: Callable[[], duckdb.DuckDBPyConnection],
+        about: Callable[[], dict[str, Any]],
+        live: Callable[[], dict[str, dict[str, Any]]] = dict,
+    ) -> None:
+        self.cursor = cursor
+        self.about = about
+        self.live = live
+
+    def table(self, sql: str, params: dict[str, Any] | None = None) -> Table:
+        with self.cursor() as con:
+            con.execute(sql, params or {})
+            columns = [name for name, *_ in con.description]
+            return {"columns": columns, "rows": [[plain(v) for v in row] for row in con.fetchall()]}
+
+    def dicts(self, sql: str, params: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+        table = self.table(sql, params)
+        return [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+
+    def one(self, sql: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        """The single row of a query that always has one."""
+        return self.dicts(sql, params)[0]

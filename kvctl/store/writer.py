@@ -1,0 +1,165 @@
+"""Puts what was folded into the tables: one transaction a batch, by Arrow."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pyarrow as pa
+
+from kvctl.store.database import Database, event_columns
+
+if TYPE_CHECKING:
+    from runtime._core import PoolInfo, SessionInfo
+
+Row = dict[str, Any]
+
+
+@dataclass
+class State:
+    """Sessions and pools of one epoch as of row `seq`. wall: what makes wall time of the core's
+    clock."""
+
+    engine: str
+    epoch: str
+    seq: int
+    wall: int
+    sessions: list[SessionInfo]
+    pools: list[PoolInfo]
+
+
+@dataclass
+class Rows:
+    """What one batch of records adds."""
+
+    position: tuple[int, int] | None = None
+    """(segment, offset) of the last record in it."""
+    events: list[pa.Table] = field(default_factory=list)
+    """The log's rows with engine, epoch and trust; columns that `events` lacks are ignored."""
+    messages: list[Row] = field(default_factory=list)
+    actions: list[Row] = field(default_factory=list)
+    engines: list[Row] = field(default_factory=list)
+    """The new state of each epoch that changed."""
+    states: list[State] = field(default_factory=list)
+
+
+class Writer:
+    """Not thread-safe: one thread writes. A failed `write` leaves the tables as they were."""
+
+    def __init__(self, database: Database) -> None:
+        self._con = database.cursor()
+        self._columns = [name for name, _, _ in event_columns()]
+
+    def position(self) -> tuple[int, int] | None:
+        """The last record that the tables contain."""
+        row = self._con.execute('SELECT segment, "offset" FROM progress').fetchone()
+        return (row[0], row[1]) if row else None
+
+    def write(self, rows: Rows) -> None:
+        self._con.execute("BEGIN")
+        try:
+            if rows.events:
+                self._insert("events", pa.concat_tables(map(_plain, rows.events), "default"))
+            for table in ("messages", "actions"):
+                if new := getattr(rows, table):
+                    self._insert(table, pa.Table.from_pylist(new))
+            for row in rows.engines:
+                self._con.execute(
+                    "DELETE FROM engines WHERE engine = $engine AND epoch = $epoch",
+                    {"engine": row["engine"], "epoch": row["epoch"]},
+                )
+            if rows.engines:
+                self._insert("engines", pa.Table.from_pylist(rows.engines))
+            for state in rows.states:
+                self._replace(state)
+            if rows.position:
+                self._con.execute("DELETE FROM progress")
+                self._con.execute("INSERT INTO progress VALUES (?, ?)", rows.position)
+            self._con.execute("COMMIT")
+        except BaseException:
+            # Or every later batch would run in a dead transaction.
+            _rollback(self._con)
+            raise
+
+    def _insert(self, table: str, data: pa.Table) -> None:
+        names = [name for name in data.column_names if table != "events" or name in self._columns]
+        listed = ", ".join(f'"{name}"' for name in names)
+        self._con.register("incoming", data)
+        try:
+            self._con.execute(f"INSERT INTO {table} ({listed}) SELECT {listed} FROM incoming")
+        finally:
+            self._con.unregister("incoming")
+
+    def _replace(self, state: State) -> None:
+        key = {"engine": state.engine, "epoch": state.epoch}
+        where = "WHERE engine = $engine AND epoch = $epoch"
+        self._con.execute(f"DELETE FROM pool_state {where}", key)
+        names = [session.name for session in state.sessions]
+        self._con.execute(
+            f"DELETE FROM session_state {where} AND list_contains($names, session)",
+            key | {"names": names},
+        )
+        self._con.execute(
+            "UPDATE session_state SET open = false, pages = 0, device_pages = 0, host_pages = 0,"
+            f" storage_pages = 0, shared_pages = 0, leases = '[]' {where} AND open",
+            key,
+        )
+        if state.pools:
+            self._insert("pool_state", pa.Table.from_pylist([_pool(state, p) for p in state.pools]))
+        if state.sessions:
+            rows = [_session(state, s) for s in state.sessions]
+            self._insert("session_state", pa.Table.from_pylist(rows))
+
+
+def _rollback(con: duckdb.DuckDBPyConnection) -> None:
+    try:
+        con.execute("ROLLBACK")
+    except duckdb.Error:
+        return
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Messages have dictionaries of their own; as plain text their tables can be joined."""
+    columns = [
+        column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+        for column in table.columns
+    ]
+    return pa.table(columns, names=table.column_names)
+
+
+def _pool(state: State, pool: PoolInfo) -> Row:
+    return {
+        "engine": state.engine,
+        "epoch": state.epoch,
+        "tier": pool.tier,
+        "capacity": pool.capacity,
+        "used": pool.used,
+        "fenced": pool.fenced,
+        "free": pool.free,
+        "leased": pool.leased,
+        "seq": state.seq,
+    }
+
+
+def _session(state: State, session: SessionInfo) -> Row:
+    leases = [
+        {"lease": lease, "tier": tier, "owner": owner, "pages": pages, "expires": end + state.wall}
+        for lease, tier, owner, pages, end in session.leases
+    ]
+    return {
+        "engine": state.engine,
+        "epoch": state.epoch,
+        "session": session.name,
+        "parent": session.parent,
+        "open": True,
+        "pages": session.pages,
+        "device_pages": session.device_pages,
+        "host_pages": session.host_pages,
+        "storage_pages": session.storage_pages,
+        "shared_pages": session.shared_pages,
+        "leases": json.dumps(leases),
+        "last_use": session.last_use + state.wall,
+        "seq": state.seq,
+    }
