@@ -1,0 +1,7 @@
+"""`python -m kvctl`."""
+
+import sys
+
+from kvctl.cli import main
+
+sys.exit(main())

@@ -1,0 +1,12 @@
+"""End every lease a session holds."""
+
+import argparse
+
+from kvctl.cli.commands import acting
+from kvctl.cli.settings import Settings
+
+configure = acting.configure
+
+
+def run(args: argparse.Namespace, settings: Settings) -> int:
+    return acting.act("unpin", args, settings)
