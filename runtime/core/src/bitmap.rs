@@ -1,0 +1,129 @@
+//! Free space as a bitmap with a cursor: the same requests always get the same numbers.
+
+use crate::runs::Run;
+
+const WORD: u32 = u64::BITS;
+
+#[derive(Clone, Debug, Default)]
+pub struct Bitmap {
+    words: Vec<u64>,
+    capacity: u32,
+    taken: u32,
+    cursor: u32,
+}
+
+impl Bitmap {
+    pub fn new(capacity: u32) -> Self {
+        let words = vec![0; capacity.div_ceil(WORD) as usize];
+        Bitmap { words, capacity, ..Bitmap::default() }
+    }
+
+    pub fn capacity(&self) -> u32 {
+        self.capacity
+    }
+
+    pub fn taken(&self) -> u32 {
+        self.taken
+    }
+
+    pub fn free(&self) -> u32 {
+        self.capacity - self.taken
+    }
+
+    pub fn grow(&mut self, capacity: u32) {
+        debug_assert!(capacity >= self.capacity);
+        self.capacity = capacity;
+        self.words.resize(capacity.div_ceil(WORD) as usize, 0);
+    }
+
+    pub fn is_taken(&self, number: u32) -> bool {
+        number < self.capacity && self.words[(number / WORD) as usize] >> (number % WORD) & 1 == 1
+    }
+
+    /// False when it was taken already, or is out of range.
+    pub fn take_one(&mut self, number: u32) -> bool {
+        if number >= self.capacity || self.is_taken(number) {
+            return false;
+        }
+        self.words[(number / WORD) as usize] |= 1 << (number % WORD);
+        self.taken += 1;
+        true
+    }
+
+    /// False when it was free already, or is out of range.
+    pub fn release_one(&mut self, number: u32) -> bool {
+        if !self.is_taken(number) {
+            return false;
+        }
+        self.words[(number / WORD) as usize] &= !(1 << (number % WORD));
+        self.taken -= 1;
+        true
+    }
+
+    /// Choose `count` free numbers, going round from where the last choice ended. Takes nothing yet: the
+    /// row that names them does. Fewer come back when fewer are free.
+    pub fn choose(&mut self, count: u32) -> Vec<Run> {
+        let mut runs: Vec<Run> = Vec::new();
+        let mut left = count.min(self.free());
+        let (mut at, mut seen) = (self.cursor % self.capacity.max(1), 0);
+        while left > 0 && seen < self.capacity {
+            let free = self.free_from(at).min(left).min(self.capacity - seen);
+            if free == 0 {
+                let skip = self.taken_from(at).min(self.capacity - seen);
+                seen += skip;
+                at = (at + skip) % self.capacity;
+                continue;
+            }
+            match runs.last_mut() {
+                Some(last) if last.first + last.count == at => last.count += free,
+                _ => runs.push(Run { first: at, count: free }),
+            }
+            left -= free;
+            seen += free;
+            at = (at + free) % self.capacity;
+        }
+        self.cursor = at;
+        runs
+    }
+
+    /// Free numbers in a row from `at`, within its word.
+    fn free_from(&self, at: u32) -> u32 {
+        let word = self.words[(at / WORD) as usize] >> (at % WORD);
+        word.trailing_zeros().min(WORD - at % WORD).min(self.capacity - at)
+    }
+
+    fn taken_from(&self, at: u32) -> u32 {
+        let word = self.words[(at / WORD) as usize] >> (at % WORD);
+        word.trailing_ones().min(WORD - at % WORD).min(self.capacity - at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn choose_gives_each_free_number_once(capacity in 1u32..200, steps in prop::collection::vec((any::<bool>(), 0u32..70), 1..60)) {
+            let mut map = Bitmap::new(capacity);
+            let mut model = std::collections::BTreeSet::new();
+            for (take, n) in steps {
+                if take {
+                    let runs = map.choose(n);
+                    let got: Vec<u32> = runs.iter().flat_map(|r| r.iter()).collect();
+                    prop_assert_eq!(got.len() as u32, n.min(capacity - model.len() as u32));
+                    for number in got {
+                        prop_assert!(number < capacity && model.insert(number));
+                        prop_assert!(map.take_one(number));
+                    }
+                } else if let Some(number) = model.iter().nth(n as usize % model.len().max(1)).copied() {
+                    model.remove(&number);
+                    prop_assert!(map.release_one(number));
+                    prop_assert!(!map.release_one(number));
+                }
+                prop_assert_eq!(map.taken(), model.len() as u32);
+            }
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! Everything that can be said to the core, as one encodable enum: what a journal keeps and a replay repeats.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use crate::compute::{Commit, Reservation};
+use crate::core::{Config, Core};
+use crate::find::Match;
+use crate::hints::Outcome;
+use crate::moves::Restore;
+use crate::names::{Kind, Phase, Reason, Tier};
+use crate::refusal::{Answer, Refusal};
+use crate::row::Row;
+
+const JOURNAL_MAGIC: &[u8; 8] = b"kvjrnl\x00\x01";
+
+/// A value with one encoding: integers little-endian, text and lists length-prefixed.
+trait Wire: Sized {
+    fn put(&self, out: &mut Vec<u8>);
+    fn get(bytes: &mut &[u8]) -> Option<Self>;
+}
+
+macro_rules! integers {
+    ($($t:ty),*) => { $(impl Wire for $t {
+        fn put(&self, out: &mut Vec<u8>) {
+            out.extend(self.to_le_bytes());
+        }
+        fn get(bytes: &mut &[u8]) -> Option<Self> {
+            let (head, rest) = bytes.split_first_chunk()?;
+            *bytes = rest;
+            Some(<$t>::from_le_bytes(*head))
+        }
+    })* };
+}
+integers!(u8, u16, u32, u64, i64);
+
+impl Wire for bool {
+    fn put(&self, out: &mut Vec<u8>) {
+        (*self as u8).put(out);
+    }
+    fn get(bytes: &mut &[u8]) -> Option<Self> {
+        u8::get(bytes).map(|b| b != 0)
+    }
+}
+
+impl<T: Wire + Clone> Wire for Vec<T> {
+    fn put(&self, out: &mut Vec<u8>) {
+        (self.len() as u64).put(out);
+        self.iter().for_each(|item| item.put(out));
+    }
+    fn get(bytes: &mut &[u8]) -> Option<Self> {
+        let len = u64::get(bytes)?;
+        (0..len).map(|_| T::get(bytes)).collect()
+    }
+}
+
+impl Wire for String {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.as_bytes().to_vec().put(out);
+    }
+    fn get(bytes: &mut &[u8]) -> Option<Self> {
+        String::from_utf8(Vec::get(bytes)?).ok()
+    }
+}
+
+impl Wire for Cow<'_, [u32]> {
+    fn put(&self, out: &mut Vec<u8>) {
+        (self.len() as u64).put(out);
+        self.iter().for_each(|token| token.put(out));
+    }
+    fn get(bytes: &mut &[u8]) -> Option<Self> {
+        Vec::get(bytes).map(Cow::Owned)
+    }
+}
+
+impl Wire for [u32; 3] {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.iter().for_each(|n| n.put(out));
+    }
+    fn get(bytes: &mut &[u8]) -> Option<Self> {
+        Some([u32::get(bytes)?, u32::get(bytes)?, u32::get(bytes)?])
+    }
+}
+
+macro_rules! names {
+    ($($t:ty),*) => { $(impl Wire for $t {
+        fn put(&self, out: &mut Vec<u8>) {
+            (*self as u8).put(out);
+        }
+        fn get(bytes: &mut &[u8]) -> Option<Self> {
+            Self::ALL.get(u8::get(bytes)? as usize).copied()
+        }
+    })* };
+}
+names!(Tier, Kind, Phase, Reason);
+
+impl<T: Wire> Wire for Option<T> {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.is_some().put(out);
+        if let Some(value) = self {
+            value.put(out);
+        }
+    }
+    fn get(bytes: &mut &[u8]) -> Option<Self> {
+        if bool::get(bytes)? { Some(Some(T::get(bytes)?)) } else { Some(None) }
+    }
+}
+
+macro_rules! commands {
+    ($($tag:literal $name:ident { $($field:ident: $t:ty),* })*) => {
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Command<'a> { $($name { $($field: $t),* },)* }
+
+        impl Command<'_> {
+            pub fn encode(&self, out: &mut Vec<u8>) {
+                match self {
+                    $(Command::$name { $($field),* } => { out.push($tag); $($field.put(out);)* })*
+                }
+            }
+
+            fn decode(bytes: &mut &[u8]) -> Option<Command<'static>> {
+                match u8::get(bytes)? {
+                    $($tag => Some(Command::$name { $($field: Wire::get(bytes)?),* }),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+commands! {
+    1 OpenSession { session: String, parent: String }
+    2 CloseSession { session: String }
+    3 Look { session: String, request: String, tokens: Cow<'a, [u32]> }
+    4 Acquire { session: String, request: String, tokens: Cow<'a, [u32]>, grid: u32 }
+    5 Release { receipt: u64 }
+    6 Restore { receipt: u64 }
+    7 Reserve { receipt: u64, pages: u32 }
+    8 Commit { op: u64, tokens: Cow<'a, [u32]>, start: u32, pages: u32 }
+    9 Abort { op: u64, reason: Reason }
+    10 Complete { op: u64, results: Vec<u8>, bytes: u64, duration: i64 }
+    11 Damaged { tier: Tier, slot: u32, generation: u32 }
+    12 Pin { session: String, tier: Tier, ttl: i64, owner: String }
+    13 Unpin { lease: u64 }
+    14 Demote { session: String, owner: String }
+    15 Prefetch { session: String, owner: String }
+    16 Flush { session: String, owner: String }
+    17 Tick { }
+    18 Note { note: Note }
+}
+
+macro_rules! fields {
+    ($name:ident { $($field:ident: $t:ty),* $(,)? }) => {
+        impl Wire for $name {
+            fn put(&self, out: &mut Vec<u8>) {
+                $(self.$field.put(out);)*
+            }
+            fn get(bytes: &mut &[u8]) -> Option<Self> {
+                Some($name { $($field: Wire::get(bytes)?),* })
+            }
+        }
+    };
+}
+
+/// A row that the shell wants in the log and that changes no state.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Note {
+    pub kind: Kind,
+    pub phase: Phase,
+    pub session: String,
+    pub request: String,
+    pub reason: Reason,
+    pub cause: u64,
+    pub op: u64,
+    pub slot: Option<u32>,
+    pub pages: u32,
+    pub tokens: u64,
+    pub bytes: u64,
+    pub duration: i64,
+    pub tier_from: Option<Tier>,
+    pub tier_to: Option<Tier>,
+    pub detail: String,
+}
+
+fields!(Note {
+    kind: Kind, phase: Phase, session: String, request: String, reason: Reason, cause: u64, op: u64,
+    slot: Option<u32>, pages: u32, tokens: u64, bytes: u64, duration: i64, tier_from: Option<Tier>,
+    tier_to: Option<Tier>, detail: String,
+});
+
+fields!(Config {
+    engine: String, epoch: String, namespace: String, page_size: u32, pages: [u32; 3], page_bytes: u64,
+    secret: Vec<u8>, wall_offset: i64, now: i64, write_through: bool, pin_permille: u32, ghosts: u32,
+    log_rows: u32,
+});
+
+/// What a command answers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reply {
+    Nothing,
+    Number(u64),
+    Flag(bool),
+    Match(Match),
+    Restore(Restore),
+    Reservation(Reservation),
+    Commit(Commit),
+    Outcome(Outcome),
+}
+
+impl Core {
+    /// Do one command at a moment. The only way in which anything changes.
+    pub fn run(&mut self, now: i64, command: &Command) -> Answer<Reply> {
+        self.now = self.now.max(now);
+        Ok(match command {
+            Command::OpenSession { session, parent } => {
+                self.open_session(session, parent)?;
+                Reply::Nothing
+            }
+            Command::CloseSession { session } => Reply::Number(self.close_session(session)? as u64),
+            Command::Look { session, request, tokens } => Reply::Match(self.look(session, request, tokens)?),
+            Command::Acquire { session, request, tokens, grid } => {
+                Reply::Match(self.acquire(session, request, Arc::from(&**tokens), *grid)?)
+            }
+            Command::Release { receipt } => {
+                self.release(*receipt)?;
+                Reply::Nothing
+            }
+            Command::Restore { receipt } => Reply::Restore(self.restore(*receipt)?),
+            Command::Reserve { receipt, pages } => Reply::Reservation(self.reserve(*receipt, *pages)?),
+            Command::Commit { op, tokens, start, pages } => {
+                Reply::Commit(self.commit(*op, tokens, *start, *pages)?)
+            }
+            Command::Abort { op, reason } => {
+                self.abort(*op, *reason)?;
+                Reply::Nothing
+            }
+            Command::Complete { op, results, bytes, duration } => {
+                self.complete(*op, results, *bytes, *duration)?;
+                Reply::Nothing
+            }
+            Command::Damaged { tier, slot, generation } => {
+                Reply::Flag(self.damaged(*tier, *slot, *generation)?)
+            }
+            Command::Pin { session, tier, ttl, owner } => {
+                Reply::Outcome(self.pin(session, *tier, *ttl, owner)?)
+            }
+            Command::Unpin { lease } => {
+                self.unpin(*lease)?;
+                Reply::Nothing
+            }
+            Command::Demote { session, owner } => Reply::Outcome(self.demote(session, owner)?),
+            Command::Prefetch { session, owner } => Reply::Outcome(self.prefetch(session, owner)?),
+            Command::Flush { session, owner } => Reply::Outcome(self.flush(session, owner)?),
+            Command::Tick {} => Reply::Number(self.tick()? as u64),
+            Command::Note { note } => Reply::Number(self.note(note)?),
+        })
+    }
+
+    fn note(&mut self, note: &Note) -> Answer<u64> {
+        if !matches!(note.kind, Kind::Request | Kind::Tool | Kind::Canary) {
+            let text = format!(
+                "a note cannot be of kind {:?}; only request, tool and canary change no state",
+                note.kind.name()
+            );
+            return Err(Refusal::BadArgument(text));
+        }
+        let text = |text: &String| (!text.is_empty()).then(|| Arc::from(text.as_str()));
+        let mut row = Row::new(note.kind, note.phase);
+        (row.session, row.request, row.detail) =
+            (text(&note.session), text(&note.request), text(&note.detail));
+        row.reason = note.reason;
+        row.cause = (note.cause > 0).then_some(note.cause);
+        row.op = (note.op > 0).then_some(note.op);
+        (row.slot_from, row.tier_from, row.tier_to) = (note.slot, note.tier_from, note.tier_to);
+        row.pages = (note.pages > 0).then_some(note.pages);
+        row.tokens = (note.tokens > 0).then_some(note.tokens as i64);
+        row.bytes = (note.bytes > 0).then_some(note.bytes);
+        row.duration = (note.duration > 0).then_some(note.duration);
+        self.emit(row)
+    }
+
+    /// Run a journal again from nothing.
+    pub fn replay(journal: &[u8]) -> Answer<Core> {
+        let broken = |at: usize| Refusal::Log(format!("the journal is broken {at} bytes before its end"));
+        let mut bytes =
+            journal.strip_prefix(JOURNAL_MAGIC).ok_or_else(|| Refusal::Log("not a journal".into()))?;
+        let config = Config::get(&mut bytes).ok_or_else(|| broken(bytes.len()))?;
+        let mut core = Core::new(config)?;
+        while !bytes.is_empty() {
+            let left = bytes.len();
+            let now = i64::get(&mut bytes).ok_or_else(|| broken(left))?;
+            let command = Command::decode(&mut bytes).ok_or_else(|| broken(left))?;
+            // A refused command was refused the first time too.
+            if let Err(Refusal::Internal(fault)) = core.run(now, &command) {
+                return Err(Refusal::Internal(fault));
+            }
+            core.actions.clear();
+        }
+        Ok(core)
+    }
+}
+
+/// The commands of one core, as they were given.
+pub struct Journal(Vec<u8>);
+
+impl Journal {
+    pub fn new(config: &Config) -> Self {
+        let mut bytes = JOURNAL_MAGIC.to_vec();
+        config.put(&mut bytes);
+        Journal(bytes)
+    }
+
+    pub fn append(&mut self, now: i64, command: &Command) {
+        now.put(&mut self.0);
+        command.encode(&mut self.0);
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}

@@ -1,0 +1,39 @@
+//! Pages that were lost and whose slots are gone too: a bounded memory for "who took it?".
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::digest::Digest;
+use crate::names::Reason;
+
+#[derive(Clone, Debug, Default)]
+pub struct Ghosts {
+    capacity: usize,
+    lost: HashMap<Digest, (u64, Reason)>,
+    /// Oldest first; an entry whose row differs from the map's is stale.
+    order: VecDeque<(Digest, u64)>,
+}
+
+impl Ghosts {
+    pub fn new(capacity: usize) -> Self {
+        Ghosts { capacity, ..Ghosts::default() }
+    }
+
+    pub fn remember(&mut self, digest: Digest, seq: u64, why: Reason) {
+        if self.capacity == 0 {
+            return;
+        }
+        self.lost.insert(digest, (seq, why));
+        self.order.push_back((digest, seq));
+        while self.lost.len() > self.capacity || self.order.len() > 2 * self.capacity {
+            let Some((digest, seq)) = self.order.pop_front() else { break };
+            if self.lost.get(&digest).is_some_and(|(s, _)| *s == seq) {
+                self.lost.remove(&digest);
+            }
+        }
+    }
+
+    /// The row that took the page, and why.
+    pub fn find(&self, digest: &Digest) -> Option<(u64, Reason)> {
+        self.lost.get(digest).copied()
+    }
+}

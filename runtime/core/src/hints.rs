@@ -1,0 +1,456 @@
+//! Sessions and what operators and routers ask about them. Every hint gets exactly one outcome; one that has
+//! to wait for bytes is deferred, and completed later.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::core::{Core, For};
+use crate::names::{Kind, Phase, Reason, Tier};
+use crate::records::NONE;
+use crate::refusal::{Answer, Refusal};
+use crate::row::Row;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    Pin(Tier),
+    Demote,
+    Prefetch,
+}
+
+/// A hint that waits for moves. It holds the session's path meanwhile.
+#[derive(Clone, Debug)]
+pub struct Hint {
+    wish: Wish,
+    session: Arc<str>,
+    receipt: u64,
+    seq: u64,
+    ops: BTreeSet<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    pub hint: u64,
+    pub outcome: Phase,
+    pub reason: Reason,
+    pub pages: u32,
+    pub asked: u32,
+    pub pending: u32,
+    pub lease: u64,
+    pub seq: u64,
+}
+
+/// What stood in the way of some of the pages.
+#[derive(Default)]
+struct Dropped {
+    asked: u32,
+    lost: u32,
+    left: u32,
+    obstacle: Option<Reason>,
+}
+
+impl Core {
+    pub fn open_session(&mut self, name: &str, parent: &str) -> Answer<()> {
+        if name.is_empty() {
+            return Err(Refusal::BadArgument("a session needs a name".into()));
+        }
+        let parent = if parent.is_empty() { None } else { Some(self.known(parent)?) };
+        if self.state.sessions.get(name).is_some() {
+            return Ok(());
+        }
+        let mut row = Row::new(Kind::Session, Phase::Open);
+        (row.session, row.parent_session) = (Some(name.into()), parent);
+        self.emit(row)?;
+        self.settle()
+    }
+
+    pub fn close_session(&mut self, name: &str) -> Answer<u32> {
+        let session = self.known(name)?;
+        let dropped = self.drop_own(&session, Reason::Close, None)?;
+        let mut row = Row::new(Kind::Session, Phase::Close);
+        (row.session, row.pages) = (Some(session.clone()), Some(dropped.lost));
+        self.emit(row)?;
+        self.prompts.remove(&session);
+        self.settle()?;
+        Ok(dropped.lost)
+    }
+
+    pub fn pin(&mut self, name: &str, tier: Tier, ttl: i64, owner: &str) -> Answer<Outcome> {
+        let session = self.known(name)?;
+        if ttl <= 0 {
+            return Err(Refusal::BadArgument(format!("ttl is {ttl} ns; it must be positive")));
+        }
+        if self.config.pages[tier as usize] == 0 {
+            return Err(Refusal::BadArgument(format!("this engine has no {} tier to pin in", tier.name())));
+        }
+        let (node, asked) = self.session_path(&session);
+        if asked == 0 {
+            return self.answer("pin", Phase::Rejected, Reason::NotStored, &session, owner, (0, 0, 0));
+        }
+        let node = self.grantable(node, tier)?;
+        let granted = self.state.path_pages(node);
+        if granted == 0 {
+            return self.answer("pin", Phase::Rejected, Reason::Budget, &session, owner, (0, asked, 0));
+        }
+        let missing = |s: &crate::records::Slot| !s.usable(tier) && (s.best().is_some() || s.awaits(tier));
+        let pending = if tier == Tier::Storage { 0 } else { self.path_where(node, missing).len() as u32 };
+        let outcome = match (pending, granted < asked) {
+            (0, false) => (Phase::Accepted, Reason::None),
+            (0, true) => (Phase::Clipped, Reason::Budget),
+            (_, false) => (Phase::Deferred, Reason::None),
+            (_, true) => (Phase::Deferred, Reason::Budget),
+        };
+        let mut answer =
+            self.answer("pin", outcome.0, outcome.1, &session, owner, (granted, asked, pending))?;
+        answer.lease = self.grant_lease(&session, owner, tier, node, ttl, answer.seq)?;
+        if pending > 0 {
+            self.wait_for(&answer, Wish::Pin(tier), session, node)?;
+        }
+        self.settle()?;
+        Ok(answer)
+    }
+
+    /// The longest start of a path that the tier's budget for leases allows, as a node.
+    fn grantable(&mut self, node: u32, tier: Tier) -> Answer<u32> {
+        let t = tier as usize;
+        let capacity = self.config.pages[t] as u64;
+        let allowed = (capacity * self.config.pin_permille as u64 / 1000) as u32;
+        let mut budget = allowed.saturating_sub(self.state.pools[t].leased);
+        let path = self.state.path(node);
+        let mut end = 0;
+        for id in &path {
+            let record = self.state.node(*id).map_err(Refusal::Internal)?;
+            let pages = record.slots.len();
+            let cost = if record.leases[t] > 0 { 0 } else { pages };
+            if cost > budget {
+                end = record.start + budget;
+                break;
+            }
+            budget -= cost;
+            end = record.end();
+        }
+        self.cut(&path, end)
+    }
+
+    fn grant_lease(
+        &mut self,
+        session: &Arc<str>,
+        owner: &str,
+        tier: Tier,
+        node: u32,
+        ttl: i64,
+        cause: u64,
+    ) -> Answer<u64> {
+        let same = |l: &crate::records::Lease| l.session == *session && &*l.owner == owner && l.tier == tier;
+        let old = self.state.leases.iter().find(|(_, lease)| same(lease)).map(|(id, _)| *id);
+        let id = old.unwrap_or_else(|| self.number());
+        let mut row = Row::new(Kind::Lease, if old.is_some() { Phase::Renew } else { Phase::Grant });
+        (row.receipt, row.node, row.tier_to) = (Some(id), Some(node), Some(tier));
+        (row.session, row.detail) = (Some(session.clone()), Some(owner.into()));
+        (row.pages, row.score, row.cause) =
+            (Some(self.state.path_pages(node)), Some(self.now.saturating_add(ttl)), Some(cause));
+        self.emit(row)?;
+        Ok(id)
+    }
+
+    pub fn unpin(&mut self, lease: u64) -> Answer<()> {
+        self.end_lease(lease, Phase::Release)?;
+        self.settle()
+    }
+
+    fn end_lease(&mut self, id: u64, phase: Phase) -> Answer<()> {
+        let unknown = || {
+            Refusal::UnknownLease(format!("lease {id} does not exist: never granted, released, or expired"))
+        };
+        let lease = self.state.leases.get(&id).ok_or_else(unknown)?;
+        let mut row = Row::new(Kind::Lease, phase);
+        (row.receipt, row.node, row.tier_to) = (Some(id), Some(lease.node), Some(lease.tier));
+        (row.session, row.detail) = (Some(lease.session.clone()), Some(lease.owner.clone()));
+        self.emit(row).map(|_| ())
+    }
+
+    /// Let time pass; says how many leases expired.
+    pub fn tick(&mut self) -> Answer<u32> {
+        let due = self.state.leases.iter().filter(|(_, l)| l.expires <= self.now);
+        let due: Vec<u64> = due.map(|(id, _)| *id).collect();
+        for id in &due {
+            self.end_lease(*id, Phase::Expire)?;
+        }
+        self.settle()?;
+        Ok(due.len() as u32)
+    }
+
+    pub fn demote(&mut self, name: &str, owner: &str) -> Answer<Outcome> {
+        let session = self.known(name)?;
+        let (node, _) = self.session_path(&session);
+        let asked = self.path_where(node, |s| s.has(Tier::Device)).len() as u32;
+        if asked == 0 {
+            return self.answer("demote", Phase::Rejected, Reason::NothingToDo, &session, owner, (0, 0, 0));
+        }
+        let (own, obstacle) = self.own_nodes(&session, Some(Tier::Device), None);
+        let device = self.copies_of(&own, |s| s.usable(Tier::Device));
+        let bare = |s: &u32| {
+            self.state.slots.get(*s).is_some_and(|s| !s.usable(Tier::Host) && !s.usable(Tier::Storage))
+        };
+        let pending = device.iter().filter(|s| bare(s)).count() as u32;
+        let pages = device.len() as u32;
+        let outcome = match (pages, pending) {
+            (0, _) => (Phase::Rejected, obstacle.unwrap_or(Reason::NothingToDo)),
+            (_, 1..) => (Phase::Deferred, Reason::None),
+            _ if pages < asked => (Phase::Clipped, obstacle.unwrap_or(Reason::InFlight)),
+            _ => (Phase::Accepted, Reason::None),
+        };
+        let counts = (pages - pending, asked, pending);
+        let answer = self.answer("demote", outcome.0, outcome.1, &session, owner, counts)?;
+        if pages > 0 {
+            self.drop_demoted(&own, answer.seq)?;
+        }
+        if pending > 0 {
+            self.wait_for(&answer, Wish::Demote, session, node)?;
+        }
+        self.settle()?;
+        Ok(answer)
+    }
+
+    /// Drop the device copies that have another copy below.
+    fn drop_demoted(&mut self, nodes: &[u32], cause: u64) -> Answer<()> {
+        let safe = |s: &crate::records::Slot| {
+            let below = s.usable(Tier::Host) || s.usable(Tier::Storage);
+            s.has(Tier::Device) && below && s.readers[Tier::Device as usize] == 0
+        };
+        let slots = self.copies_of(nodes, safe);
+        let mut like = Row::new(Kind::Evict, Phase::None);
+        (like.reason, like.cause) = (Reason::Demote, Some(cause));
+        self.drop_copies(&slots, Tier::Device, like)
+    }
+
+    pub fn prefetch(&mut self, name: &str, owner: &str) -> Answer<Outcome> {
+        let session = self.known(name)?;
+        let (node, asked) = self.session_path(&session);
+        let missing = self.path_where(node, |s| s.best() == Some(Tier::Storage)).len() as u32;
+        if missing == 0 {
+            let stored = self.path_where(node, |s| s.best().is_some()).len();
+            let reason = if stored == 0 { Reason::NotStored } else { Reason::NothingToDo };
+            return self.answer("prefetch", Phase::Rejected, reason, &session, owner, (0, asked, 0));
+        }
+        let answer =
+            self.answer("prefetch", Phase::Deferred, Reason::None, &session, owner, (0, asked, missing))?;
+        self.wait_for(&answer, Wish::Prefetch, session, node)?;
+        self.settle()?;
+        Ok(answer)
+    }
+
+    pub fn flush(&mut self, name: &str, owner: &str) -> Answer<Outcome> {
+        let session = self.known(name)?;
+        let (node, asked) = self.session_path(&session);
+        let present = self.path_where(node, |s| !s.is_gone()).len() as u32;
+        if present == 0 {
+            return self.answer(
+                "flush",
+                Phase::Rejected,
+                Reason::NothingToDo,
+                &session,
+                owner,
+                (0, asked, 0),
+            );
+        }
+        let number = self.number();
+        let dropped = self.drop_own(&session, Reason::Flush, Some(number))?;
+        let outcome = match (dropped.lost, dropped.left) {
+            (0, _) => Phase::Rejected,
+            (_, 0) => Phase::Accepted,
+            _ => Phase::Clipped,
+        };
+        let reason = dropped.obstacle.filter(|_| dropped.left > 0).unwrap_or(Reason::None);
+        let counts = (dropped.lost, dropped.asked, 0);
+        let answer = self.answer_as(number, "flush", outcome, reason, &session, owner, counts)?;
+        self.settle()?;
+        Ok(answer)
+    }
+
+    /// Drop from every tier what only this session names. Pages in flight, locked, leased or shared stay.
+    fn drop_own(&mut self, session: &Arc<str>, reason: Reason, op: Option<u64>) -> Answer<Dropped> {
+        let (node, _) = self.session_path(session);
+        let mut dropped =
+            Dropped { asked: self.path_where(node, |s| !s.is_gone()).len() as u32, ..Dropped::default() };
+        let (own, obstacle) = self.own_nodes(session, None, None);
+        let idle = |s: &crate::records::Slot| s.here != 0 && s.coming == 0 && s.readers == [0; 3];
+        let slots = self.copies_of(&own, idle);
+        dropped.lost = slots.len() as u32;
+        dropped.left = dropped.asked - dropped.lost;
+        dropped.obstacle = obstacle.or((dropped.left > 0).then_some(Reason::InFlight));
+        let mut like = Row::new(Kind::Evict, Phase::None);
+        (like.reason, like.op) = (reason, op);
+        for tier in Tier::ALL {
+            let has = |s: &u32| self.state.slots.get(*s).is_some_and(|slot| slot.has(*tier));
+            let here: Vec<u32> = slots.iter().copied().filter(has).collect();
+            self.drop_copies(&here, *tier, like.clone())?;
+        }
+        Ok(dropped)
+    }
+
+    pub(crate) fn session_path(&self, session: &str) -> (u32, u32) {
+        let node = self.state.sessions.get(session).map_or(NONE, |s| s.node);
+        (node, self.state.path_pages(node))
+    }
+
+    /// The end of a session's path that only it names and that nobody holds (on `tier`, or on any), in path
+    /// order; and what ends it towards the root. The lock `except` does not count.
+    fn own_nodes(
+        &self,
+        session: &str,
+        tier: Option<Tier>,
+        except: Option<u64>,
+    ) -> (Vec<u32>, Option<Reason>) {
+        let (node, _) = self.session_path(session);
+        let locks = except.is_some() as u32;
+        let mut own = Vec::new();
+        for (id, record) in self.state.upward(node) {
+            let leased = match tier {
+                Some(tier) => record.leases[tier as usize] > 0,
+                None => record.leases != [0; 3],
+            };
+            let obstacle = match () {
+                () if record.locks > locks => Some(Reason::Locked),
+                () if record.sessions > 1 => Some(Reason::Shared),
+                () if leased => Some(Reason::Leased),
+                () => None,
+            };
+            if obstacle.is_some() {
+                own.reverse();
+                return (own, obstacle);
+            }
+            own.push(id);
+        }
+        own.reverse();
+        (own, None)
+    }
+
+    fn copies_of(&self, nodes: &[u32], wanted: impl Fn(&crate::records::Slot) -> bool) -> Vec<u32> {
+        let slots = nodes.iter().filter_map(|n| self.state.nodes.get(*n)).flat_map(|n| n.slots.iter());
+        slots.filter(|s| self.state.slots.get(*s).is_some_and(&wanted)).collect()
+    }
+
+    fn answer(
+        &mut self,
+        verb: &str,
+        outcome: Phase,
+        reason: Reason,
+        session: &Arc<str>,
+        owner: &str,
+        counts: (u32, u32, u32),
+    ) -> Answer<Outcome> {
+        let number = self.number();
+        self.answer_as(number, verb, outcome, reason, session, owner, counts)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn answer_as(
+        &mut self,
+        hint: u64,
+        verb: &str,
+        outcome: Phase,
+        reason: Reason,
+        session: &Arc<str>,
+        owner: &str,
+        (pages, asked, pending): (u32, u32, u32),
+    ) -> Answer<Outcome> {
+        let mut row = Row::new(Kind::Hint, outcome);
+        (row.op, row.session, row.reason) = (Some(hint), Some(session.clone()), reason);
+        row.pages = Some(pages);
+        row.detail = Some(format!("{verb} by {owner}: {pages} of {asked} pages, {pending} in flight").into());
+        let seq = self.emit(row)?;
+        Ok(Outcome { hint, outcome, reason, pages, asked, pending, lease: 0, seq })
+    }
+
+    /// Hold the path and move until the wish is fulfilled or cannot be.
+    fn wait_for(&mut self, answer: &Outcome, wish: Wish, session: Arc<str>, node: u32) -> Answer<()> {
+        let receipt = self.lock(node, Some(session.clone()), None, answer.seq, Arc::from([]))?;
+        let hint = Hint { wish, session, receipt, seq: answer.seq, ops: BTreeSet::new() };
+        self.hints.insert(answer.hint, hint);
+        self.advance(answer.hint)
+    }
+
+    /// An operation has ended: see to the hints that waited for it.
+    pub(crate) fn hints_after(&mut self, op: u64) -> Answer<()> {
+        let waiting = self.hints.iter().filter(|(_, hint)| hint.ops.contains(&op));
+        for id in waiting.map(|(id, _)| *id).collect::<Vec<_>>() {
+            self.advance(id)?;
+        }
+        Ok(())
+    }
+
+    fn advance(&mut self, id: u64) -> Answer<()> {
+        let Some(hint) = self.hints.get(&id).cloned() else { return Ok(()) };
+        let node = self.receipt_node(hint.receipt)?;
+        let failed = self.live_of(hint.receipt)?.failed.clone();
+        let asker = For {
+            session: Some(hint.session.clone()),
+            request: None,
+            receipt: Some(hint.receipt),
+            cause: Some(hint.seq),
+        };
+        match hint.wish {
+            Wish::Pin(Tier::Device) => {
+                self.bring_to_device(hint.receipt)?;
+            }
+            Wish::Pin(_) => {
+                self.back_up_once(node, &asker, &failed)?;
+                self.fetch(node, &asker, &failed)?;
+            }
+            Wish::Prefetch => {
+                self.fetch(node, &asker, &failed)?;
+            }
+            Wish::Demote => {
+                self.back_up_once(node, &asker, &failed)?;
+            }
+        }
+        let tier = match hint.wish {
+            Wish::Pin(Tier::Device) => Tier::Device,
+            _ => Tier::Host,
+        };
+        let ops = self.ops_bringing(node, tier);
+        if ops.is_empty() {
+            return self.fulfil(id, &hint, node, tier);
+        }
+        if let Some(hint) = self.hints.get_mut(&id) {
+            hint.ops = ops;
+        }
+        Ok(())
+    }
+
+    fn back_up_once(&mut self, node: u32, asker: &For, failed: &BTreeSet<u32>) -> Answer<()> {
+        if failed.is_empty() {
+            self.back_up(node, asker)?;
+        }
+        Ok(())
+    }
+
+    /// Operations that bring pages of a path to a tier, or on their way there.
+    fn ops_bringing(&self, node: u32, tier: Tier) -> BTreeSet<u64> {
+        let coming =
+            |s: &crate::records::Slot| s.awaits(tier) || (tier == Tier::Device && s.awaits(Tier::Host));
+        let slots: BTreeSet<u32> = self.path_where(node, coming).into_iter().collect();
+        let ops = self.state.ops.iter().filter(|(_, op)| op.slots.iter().any(|s| slots.contains(s)));
+        ops.filter(|(_, op)| op.kind != Kind::Offload && op.kind != Kind::Alloc).map(|(id, _)| *id).collect()
+    }
+
+    fn fulfil(&mut self, id: u64, hint: &Hint, node: u32, tier: Tier) -> Answer<()> {
+        self.hints.remove(&id);
+        if hint.wish == Wish::Demote {
+            let (own, _) = self.own_nodes(&hint.session, Some(Tier::Device), Some(hint.receipt));
+            self.drop_demoted(&own, hint.seq)?;
+        }
+        let there = self.path_where(node, |s| match hint.wish {
+            Wish::Demote => !s.has(Tier::Device) && s.best().is_some(),
+            _ => s.usable(tier),
+        });
+        let mut row = Row::new(Kind::Hint, Phase::Completed);
+        (row.op, row.session, row.cause) = (Some(id), Some(hint.session.clone()), Some(hint.seq));
+        row.pages = Some(there.len() as u32);
+        if there.len() < self.state.path_pages(node) as usize {
+            row.reason = Reason::Failed;
+        }
+        self.emit(row)?;
+        self.unlock(hint.receipt)
+    }
+}

@@ -1,0 +1,70 @@
+//! The boundary to Python: buffers in, runs out, typed errors, no panic across.
+
+mod answers;
+mod core;
+mod errors;
+mod log;
+mod tokens;
+
+use pyo3::buffer::PyBuffer;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::columns::SCHEMA;
+use crate::digest::{page_digest, root_digest};
+use crate::names::{Kind, Phase, Reason};
+use tokens::Tokens;
+
+#[pyfunction]
+#[pyo3(signature = (tokens, page_size, namespace, secret = Vec::new()))]
+fn page_digests<'py>(
+    py: Python<'py>,
+    tokens: Tokens,
+    page_size: usize,
+    namespace: &str,
+    secret: Vec<u8>,
+) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+    if page_size == 0 {
+        return Err(errors::bad_argument("page_size is 0; it must be at least 1 token"));
+    }
+    let mut digest = root_digest(namespace, &secret);
+    let pages = tokens.as_slice().chunks_exact(page_size);
+    Ok(pages
+        .map(|page| {
+            digest = page_digest(&digest, page);
+            PyBytes::new(py, &digest)
+        })
+        .collect())
+}
+
+#[pyfunction]
+fn content_hash(py: Python<'_>, data: PyBuffer<u8>) -> PyResult<u64> {
+    if !data.is_c_contiguous() {
+        return Err(errors::bad_argument("the buffer is not C-contiguous"));
+    }
+    let (address, len) = (data.buf_ptr() as usize, data.len_bytes());
+    // Safety: `data` keeps the buffer alive and in place until it is dropped, after the hash. Whoever writes
+    // to it meanwhile gets a hash of neither version, as with any checksum.
+    Ok(py.detach(move || {
+        let bytes = unsafe { std::slice::from_raw_parts(address as *const u8, len) };
+        xxhash_rust::xxh3::xxh3_64(if len == 0 { &[] } else { bytes })
+    }))
+}
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let names = |all: Vec<&'static str>| all;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("SCHEMA", SCHEMA.to_vec())?;
+    module.add("KINDS", names(Kind::ALL.iter().map(|k| k.name()).collect()))?;
+    module.add("PHASES", names(Phase::ALL.iter().map(|p| p.name()).collect()))?;
+    module.add("REASONS", names(Reason::ALL.iter().map(|r| r.name()).collect()))?;
+    module.add_function(wrap_pyfunction!(page_digests, module)?)?;
+    module.add_function(wrap_pyfunction!(content_hash, module)?)?;
+    module.add_class::<core::PyCore>()?;
+    module.add_class::<log::PyLog>()?;
+    module.add_class::<log::PyMessage>()?;
+    module.add_class::<log::PyReplica>()?;
+    answers::add_to(module)?;
+    errors::add_to(module)
+}

@@ -1,0 +1,73 @@
+//! What a person wants to know of a state, live or rebuilt.
+
+use std::sync::Arc;
+
+use crate::names::Tier;
+use crate::records::{NONE, Session};
+use crate::state::State;
+
+pub struct SessionReport {
+    pub name: Arc<str>,
+    pub parent: String,
+    pub pages: u32,
+    pub by_tier: [u32; 3],
+    pub shared: u32,
+    /// (lease, tier, owner, pages, expiry in ns)
+    pub leases: Vec<(u64, Tier, Arc<str>, u32, i64)>,
+    pub last_use: i64,
+}
+
+pub struct PoolReport {
+    pub tier: Tier,
+    pub capacity: u32,
+    pub used: u32,
+    pub fenced: u32,
+    pub free: u32,
+    pub leased: u32,
+}
+
+impl State {
+    pub fn session_reports(&self) -> Vec<SessionReport> {
+        self.sessions.iter().map(|(name, session)| self.session_report(name, session)).collect()
+    }
+
+    pub fn session_report(&self, name: &Arc<str>, session: &Session) -> SessionReport {
+        let mut by_tier = [0; 3];
+        let mut shared = 0;
+        if session.node != NONE {
+            for (_, node) in self.upward(session.node) {
+                (0..3).for_each(|t| by_tier[t] += node.copies[t]);
+                shared += if node.sessions > 1 { node.slots.len() } else { 0 };
+            }
+        }
+        let mine = self.leases.iter().filter(|(_, lease)| lease.session == *name);
+        SessionReport {
+            name: name.clone(),
+            parent: session.parent.as_deref().unwrap_or("").to_string(),
+            pages: self.path_pages(session.node),
+            by_tier,
+            shared,
+            leases: mine
+                .map(|(id, l)| (*id, l.tier, l.owner.clone(), self.path_pages(l.node), l.expires))
+                .collect(),
+            last_use: session.last_use,
+        }
+    }
+
+    pub fn pool_reports(&self) -> Vec<PoolReport> {
+        Tier::ALL
+            .iter()
+            .map(|tier| {
+                let pool = &self.pools[*tier as usize];
+                PoolReport {
+                    tier: *tier,
+                    capacity: pool.pages.capacity(),
+                    used: pool.pages.taken() - pool.fenced,
+                    fenced: pool.fenced,
+                    free: pool.pages.free(),
+                    leased: pool.leased,
+                }
+            })
+            .collect()
+    }
+}
