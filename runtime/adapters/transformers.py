@@ -96,13 +96,23 @@ class TransformersEngine:
         )
 
 
-def generate_plain(network: Any, tokens: Sequence[int], max_new: int, *, stop: int) -> Generation:
-    """The same answer without any cache: what `TransformersEngine.generate` must equal."""
+def generate_plain(
+    network: Any,
+    tokens: Sequence[int],
+    max_new: int,
+    *,
+    stop: int,
+    step: Callable[[], Any] = lambda: None,
+) -> Generation:
+    """The same answer without any cache: what `TransformersEngine.generate` must equal.
+
+    step: called after every chunk and token, for what goes on beside it.
+    """
     arrived = time.perf_counter()
     past = DynamicCache(config=network.config)
-    first = int(_prefill(network, past, tokens, 0, _idle).argmax())
+    first = int(_prefill(network, past, tokens, 0, step).argmax())
     took = time.perf_counter() - arrived
-    answer = _decode(network, past, first, max_new, stop, _idle)
+    answer = _decode(network, past, first, max_new, stop, step)
     return Generation(answer, len(tokens), 0, ttft_s=took, restore_s=0.0, prefill_s=took)
 
 
@@ -118,10 +128,6 @@ def _restored(held: Request) -> torch.Tensor:
 
 def _on_grid(tokens: int) -> int:
     return tokens // GRID_TOKENS * GRID_TOKENS
-
-
-def _idle() -> None:
-    pass
 
 
 @torch.inference_mode()
