@@ -7,7 +7,8 @@ May import: runtime._core. Cheap to import: pyarrow and zmq are loaded by what u
 
 On the wire (PUB, then the ROUTER that answers replays at the next port):
   live       [topic, number: 8 bytes big-endian, payload]     from 0, one sequence per epoch
-  heartbeat  [topic, last number, b"", oldest number]         8 x ff where there is none yet
+  heartbeat  [topic, last number, b"", oldest number, life]   8 x ff where there is none yet;
+                                                              life: 8 bytes, another at each start
   ask        DEALER sends [b"", first number wanted]
   answer     [b"", topic, number, payload]..., then [b"", b"", 8 x ff, b""]
 A subscriber written for vLLM's events reads the same frames. An answer that begins above what was

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from telemetry.errors import BadPayload
@@ -31,57 +30,49 @@ class Header:
         return self.first + self.rows - 1
 
 
+REQUIRED = ("seq", "ts", "clock", "kind")
+
+
 @dataclass(frozen=True)
 class Message:
     number: int
     payload: bytes
     header: Header
+    batch: pa.RecordBatch = field(compare=False, repr=False)
 
     @staticmethod
     def decode(number: int, payload: bytes) -> Message:
         """Raises BadPayload unless the whole batch is sound: later readers hand it to native
         code."""
-        message = Message(number, payload, _header(payload))
-        if message.batch.num_rows != message.header.rows:
-            raise BadPayload(
-                f"message {number} has {message.batch.num_rows} rows, "
-                f"its header says {message.header.rows}"
-            )
-        return message
-
-    @cached_property
-    def batch(self) -> pa.RecordBatch:
         import pyarrow as pa
 
         try:
-            with pa.ipc.open_stream(self.payload) as reader:
+            with pa.ipc.open_stream(payload) as reader:
+                header = _header(reader.schema.metadata or {})
                 batch = reader.read_next_batch()
             batch.validate(full=True)
-        except (pa.ArrowException, ValueError, OSError, StopIteration) as error:
-            raise BadPayload(f"message {self.number} is not an Arrow batch: {error}") from error
-        return batch
+            missing = [name for name in REQUIRED if name not in batch.schema.names]
+            if missing:
+                raise ValueError(f"no column {missing[0]}")
+            if batch.num_rows != header.rows:
+                raise ValueError(f"{batch.num_rows} rows, the header says {header.rows}")
+        except (pa.ArrowException, ValueError, KeyError, OSError, StopIteration) as error:
+            raise BadPayload(f"message {number} ({len(payload)} bytes): {error!r}") from error
+        return Message(number, payload, header, batch)
 
 
-def _header(payload: bytes) -> Header:
-    import pyarrow as pa
-
-    try:
-        with pa.ipc.open_stream(payload) as reader:
-            meta = {key.decode(): value.decode() for key, value in reader.schema.metadata.items()}
-        if int(meta["v"]) < 1 or not meta["epoch"]:
-            raise ValueError(f"version {meta['v']}, epoch {meta['epoch']!r}")
-        header = Header(
-            engine=meta["engine"],
-            epoch=meta["epoch"],
-            first=int(meta["first"]),
-            rows=int(meta["rows"]),
-            dropped=int(meta["dropped"]),
-            state_hash=meta["state_hash"],
-        )
-    except (pa.ArrowException, ValueError, KeyError, AttributeError, OSError) as error:
-        raise BadPayload(f"{len(payload)} bytes without a log header: {error!r}") from error
-    if header.first < 1 or header.rows < 1:
-        raise BadPayload(f"rows {header.first}..{header.last}: rows count from 1")
+def _header(metadata: dict[bytes, bytes]) -> Header:
+    meta = {key.decode(): value.decode() for key, value in metadata.items()}
+    header = Header(
+        engine=meta["engine"],
+        epoch=meta["epoch"],
+        first=int(meta["first"]),
+        rows=int(meta["rows"]),
+        dropped=int(meta["dropped"]),
+        state_hash=meta["state_hash"],
+    )
+    if int(meta["v"]) < 1 or not header.epoch or header.first < 1 or header.rows < 1:
+        raise ValueError(f"version {meta['v']}, {header}")
     return header
 
 

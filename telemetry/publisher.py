@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import deque
@@ -71,6 +72,7 @@ class Publisher:
         self._topic = topic.encode()
         self._ring = Ring(ring_messages, ring_bytes)
         self._heartbeat_s = heartbeat_s
+        self._life = os.urandom(8)
         self._replays: deque[_Replay] = deque()
         self.rows = 0
         self.bad_requests = 0
@@ -145,7 +147,7 @@ class Publisher:
         ring = self._ring
         last = (ring.next - 1).to_bytes(8, "big") if ring.next else NONE_YET
         oldest = ring.oldest.to_bytes(8, "big") if ring.next else NONE_YET
-        self._pub.send_multipart([self._topic, last, b"", oldest])
+        self._pub.send_multipart([self._topic, last, b"", oldest, self._life])
 
     def _accept(self) -> None:
         while self._router.poll(0):

@@ -23,7 +23,8 @@ class Sequence:
     def __init__(self, resume: tuple[str, int] | None = None) -> None:
         """resume: epoch and number of the last message that is safe already."""
         self.epoch, self.next = (resume[0], resume[1] + 1) if resume else ("", 0)
-        self.wanted: int | None = self.next
+        # The last safe message again: it tells whether the epoch is still the same.
+        self.wanted: int | None = max(self.next - 1, 0)
         self.duplicates = 0
         self.bad = 0
         self._known = -1
@@ -31,7 +32,8 @@ class Sequence:
         self._answer_first: int | None = None
         self._asking = False
         self._attempts = 0
-        self._suspect: int | None = None
+        self._asked_from = 0
+        self._life: bytes | None = None
         self._held: dict[int, Message] = {}
         self._past: set[str] = set()
 
@@ -64,28 +66,30 @@ class Sequence:
         self.next += 1
         return [Gap(self.epoch, number, number, f"bad payload: {why}"), *self._advance()]
 
-    def heartbeat(self, last: int) -> list[Item]:
-        """last: highest number that the engine has sent, -1 for none. A lower one than ours means
-        that another life of the engine speaks, or that live messages lag behind replay: asking
-        tells."""
-        if last >= self.next:
+    def heartbeat(self, last: int, life: bytes) -> list[Item]:
+        """last: highest number that the engine has sent, -1 for none. life: changes with the
+        publisher, so that a restart is noticed even when the engine is idle or the numbers agree."""
+        if life != self._life:
+            restarted = self._life is not None or last < self.next - 1
+            self._life = life
+            self.wanted = 0 if restarted else max(self.next - 1, 0)
+        elif last >= self.next:
             self._known = max(self._known, last)
             return self._advance()
-        if last < self.next - 1 and last != self._suspect and not self._asking:
-            self._suspect = last
-            self.wanted = 0
         return []
 
     def asked(self) -> int:
         start = self.wanted if self.wanted is not None else self.next
         self.wanted, self._asking, self._answer_first = None, True, None
+        self._asked_from = start
         self._known_when_asked = self._known
         return start
 
     def answered(self) -> list[Item]:
         """The answer has ended."""
         self._asking, self._attempts = False, 0
-        begins_above = self._answer_first is not None and self._answer_first > self.next
+        first = self._answer_first
+        begins_above = first is not None and first > self.next >= self._asked_from
         items: list[Item] = []
         if self._known_when_asked >= self.next or begins_above:
             items = self._lose(self._known_when_asked, "no longer in the replay ring")
@@ -112,7 +116,7 @@ class Sequence:
             self.next += 1
         if len(self._held) > HELD_MAX:
             items += self._lose(self._known, f"more than {HELD_MAX} messages held back")
-        if self._known >= self.next and not self._asking:
+        if self._known >= self.next and not self._asking and self.wanted is None:
             self.wanted = self.next
         return items
 
@@ -129,7 +133,7 @@ class Sequence:
             self._past.add(self.epoch)
             while self._known >= self.next:
                 items += self._lose(self._known, "the engine is gone")
-        self.epoch, self.next, self.wanted = header.epoch, 0, None
+        self.epoch, self.next = header.epoch, 0
         self._known = self._known_when_asked = -1
-        self._answer_first = self._suspect = None
+        self._answer_first = None
         return [*items, Epoch(header.engine, header.epoch)]

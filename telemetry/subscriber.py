@@ -38,7 +38,7 @@ class Subscriber:
         self._sequence = Sequence(resume)
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context(io_threads=1)
         self._sub = self._context.socket(zmq.SUB)
-        self._sub.setsockopt(zmq.RCVHWM, 10_000)
+        self._sub.setsockopt(zmq.RCVHWM, 1000)
         self._sub.setsockopt(zmq.RECONNECT_IVL_MAX, 1000)
         self._sub.setsockopt(zmq.MAXMSGSIZE, MESSAGE_BYTES_MAX)
         self._sub.setsockopt(zmq.SUBSCRIBE, b"")
@@ -47,6 +47,8 @@ class Subscriber:
         self._deadline = 0.0
         self._heard_at = time.monotonic()
         self.silent = self.heard = False
+        self.replays = 0
+        """Times that messages were asked for again."""
         self.malformed = 0
         """Frames that are no message of ours at all; skipped."""
 
@@ -65,6 +67,7 @@ class Subscriber:
         if sequence.wanted is not None and not sequence.asking:
             self._dealer.send_multipart([b"", sequence.asked().to_bytes(8, "big")])
             self._deadline = time.monotonic() + self._replay_timeout_s
+            self.replays += 1
         zmq.select([self._sub, self._dealer], [], [], timeout_s)
         items: list[Item] = []
         for _ in range(FRAMES_PER_POLL):
@@ -104,12 +107,14 @@ class Subscriber:
         return dealer
 
     def _on_live(self, frames: list[bytes]) -> list[Item]:
-        if len(frames) not in (3, 4) or len(frames[1]) != 8:
+        if not 3 <= len(frames) <= 5 or len(frames[1]) != 8:
             self.malformed += 1
             return []
         self._heard_at, self.heard, self.silent = time.monotonic(), True, False
         if not frames[2]:
-            return self._sequence.heartbeat(int.from_bytes(frames[1], "big", signed=True))
+            return self._sequence.heartbeat(
+                int.from_bytes(frames[1], "big", signed=True), frames[-1]
+            )
         return self._take(frames[1], frames[2], replayed=False)
 
     def _on_answer(self, frames: list[bytes]) -> list[Item]:

@@ -1,0 +1,1 @@
+"""Lets tests import `helpers` from wherever they run."""
