@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
+import traceback
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,14 @@ class Collector:
             new.clear()
 
     def _run(self) -> None:
+        try:
+            self._keep()
+        except Exception as error:
+            # Not to be silent about: from here on the engines' rings fill, then gaps open.
+            self.problem = f"collecting has stopped, restart the server: {error!r}"
+            traceback.print_exc()
+
+    def _keep(self) -> None:
         while batch := self._take():
             positions = self._persist(batch)
             if positions is None:

@@ -109,8 +109,8 @@ def connect_reader(path: Path) -> duckdb.DuckDBPyConnection:
     try:
         con = duckdb.connect(str(path), read_only=True, config=SETTINGS)
         con.execute("SELECT count(*) FROM latest").fetchone()
-    except duckdb.IOException as error:
-        if "lock" in str(error).lower():
+    except (duckdb.IOException, duckdb.ConnectionException) as error:
+        if "lock" in str(error) or "existing connections" in str(error):
             raise StoreError(
                 f"{path} is being written by a running server; ask that server, not the file"
             ) from error

@@ -61,7 +61,8 @@ class Writer:
         self._con.execute("BEGIN")
         try:
             if rows.events:
-                self._insert("events", pa.concat_tables(map(_plain, rows.events), "default"))
+                tables = [_plain(table) for table in rows.events]
+                self._insert("events", pa.concat_tables(tables, promote_options="permissive"))
             for table in ("messages", "actions"):
                 if new := getattr(rows, table):
                     self._insert(table, pa.Table.from_pylist(new))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kvctl.errors import Ambiguous, UsageError
+from kvctl.errors import Ambiguous, NotEstablished, UsageError
 
 if TYPE_CHECKING:
     from kvctl.store.store import Store
@@ -40,7 +40,7 @@ def epoch_of(store: Store, engine: str | None, session: str | None = None) -> tu
     if len(latest) != 1:
         what = f"session {session!r}" if session else "this"
         if not latest:
-            raise UsageError("no engine has been heard yet")
+            raise NotEstablished("no engine has been heard yet")
         raise Ambiguous(f"{what} could mean several engines, name one: {_names(latest)}")
     return next(iter(latest.items()))
 

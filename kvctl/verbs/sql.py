@@ -10,7 +10,7 @@ from kvctl.verbs import check
 if TYPE_CHECKING:
     from kvctl.store.store import Store
 
-TIMEOUT_S_MAX = 600.0
+TIMEOUT_S_MAX = 60.0
 
 
 def sql(store: Store, *, query: str, limit: int = 1000, timeout_s: float = 10) -> dict[str, Any]:
