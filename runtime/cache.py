@@ -5,7 +5,6 @@ which act. Only the engine's thread may call it; the threads behind it hand over
 through one inbox, which `step` empties.
 """
 
-import json
 import secrets
 import time
 from collections import Counter, deque
@@ -148,8 +147,6 @@ class TieredCache:
                 self.endpoints["control"] = self._control.endpoint
             self.guard = Guard(self.core, pools, self._storage, canary)
             self._closers = stack.pop_all()
-        about = {"endpoints": self.endpoints, "layout": layout.identity, "canary": canary}
-        self.core.note(self.now(), "config", "engine", detail=json.dumps(about))
 
     def open_session(self, session: str, parent: str = "") -> None:
         """Start a session; an open one stays as it is. UnknownSession when its parent is not."""
@@ -335,5 +332,7 @@ class TieredCache:
     def _settle(self) -> None:
         """The workers have stopped: tell the core about every move that will not happen."""
         self._take_all()
-        for action in [*self._flying.values()]:
-            self._complete(Completion(action, bytearray(action.pages)))
+        while self._flying:
+            for action in [*self._flying.values()]:
+                self._complete(Completion(action, bytearray(action.pages)))
+            self._flying.update((action.op, action) for action in self.core.actions())

@@ -46,9 +46,9 @@ class Guard:
         self._pools = pools
         self._storage = storage
 
-    def owners(self, tier: "Tier") -> dict[int, int]:
-        """Page of the tier -> owner, for every settled copy."""
-        return {page: owner for owner, page, _, _ in self._core.resident(tier)}
+    def copies(self, tier: "Tier") -> dict[int, Copy]:
+        """Every settled copy of a tier, by its page in the tier's pool."""
+        return {row[1]: Copy(*row) for row in self._core.resident(tier)}
 
     def check(
         self,
@@ -90,7 +90,7 @@ class Guard:
             tiers.append("storage")
         counts: dict[str, dict[str, int]] = {}
         for tier in tiers:
-            copies = [Copy(*row) for row in self._core.resident(tier)]
+            copies = [*self.copies(tier).values()]
             damaged = self.check(now, tier, copies, hop="sweep")
             counts[tier] = {"checked": len(copies), "damaged": len(damaged)}
         return counts
@@ -100,7 +100,7 @@ class Guard:
         the checker is checked. Returns what was flipped; NotResident when there is nothing to
         flip.
         """
-        there = {row[3]: Copy(*row) for row in self._core.resident(tier)}
+        there = {copy.key: copy for copy in self.copies(tier).values()}
         target = next((there[key] for key in reversed(path) if key in there), None)
         if target is None:
             raise NotResident(
@@ -124,7 +124,6 @@ class Guard:
             "canary",
             "inject",
             session=session,
-            reason=tier,
             slot=target.owner & 0xFFFF_FFFF,
             pages=1,
             tier_from=tier,

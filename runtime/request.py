@@ -1,14 +1,12 @@
 """One request's hold on the cache, from its match to its release."""
 
 from array import array
-from collections.abc import Iterable
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from canary import stamp
-from runtime._core import BadArgument
+from runtime._core import REASONS, BadArgument
 from runtime.errors import DamagedPage, LayoutError, RequestEnded
-from runtime.guard import Copy
 
 if TYPE_CHECKING:
     import torch
@@ -82,7 +80,7 @@ class Request:
                 f"Request {self.name!r}: a page changed after restore and was dropped. "
                 "Call restore() again."
             )
-        return cache.device_pool.read((page, 1) for _, page in self._table(pages))
+        return cache.device_pool.read((page, 1) for page in self._table()[:pages])
 
     def write(self, start_token: int, state: "torch.Tensor") -> int:
         """Cache computed state [layers, 2, kv_heads, n, head_dim] of tokens[start_token :
@@ -99,23 +97,22 @@ class Request:
             return 0
         core, receipt = cache.core, self.match.receipt
         grant = core.reserve(cache.now(), receipt, asked)
-        if not grant.pages:
-            return 0
+        runs = [(page, count) for _, page, count in grant.runs]
         kept = grant.pages * cache.page_size
         try:
-            runs = [(page, count) for _, page, count in grant.runs]
             cache.device_pool.write(runs, state[:, :, :, :kept])
+            core.commit(cache.now(), grant.op, self.tokens, first, grant.pages)
         except BaseException:
             core.abort(cache.now(), grant.op, "failed")
             raise
-        commit = core.commit(cache.now(), grant.op, self.tokens, first, grant.pages)
-        self._stamp(first, _each(commit.runs), {page for _, page in _each(grant.runs)})
+        self._stamp(runs)
         cache.remember(self.session, core.keys(receipt))
         cache.submit()
         return kept
 
     def first_token(self) -> None:
         """Note that the answer has begun."""
+        self._live()
         self._note("first_token")
 
     def finish(self) -> None:
@@ -133,7 +130,7 @@ class Request:
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         if not self._ended:
-            self._end("abort" if error else "finish", type(error).__name__ if error else "")
+            self._end("abort" if error else "finish", repr(error) if error else "")
 
     def _live(self) -> "TieredCache":
         if self._ended:
@@ -147,6 +144,9 @@ class Request:
         self._note(phase, reason)
 
     def _note(self, phase: str, reason: str = "") -> None:
+        """`reason` may be anybody's words; the log's own go into its column, others into the
+        detail."""
+        known = reason in REASONS
         now = self._cache.now()
         self._cache.core.note(
             now,
@@ -154,7 +154,8 @@ class Request:
             phase,
             session=self.session,
             request=self.name,
-            reason=reason,
+            reason=reason if known else "aborted",
+            detail="" if known else reason,
             tokens=len(self.tokens),
             duration=max(0, now - self._begun),
         )
@@ -173,39 +174,32 @@ class Request:
             )
         return start_token // size, count // size
 
-    def _table(self, pages: int) -> list[tuple[int, int]]:
-        """(slot, device page) of the leading pages that are on the device."""
-        return [*_each(self._cache.core.table(self.match.receipt))][:pages]
+    def _table(self) -> list[int]:
+        """Device pages of the path's leading pages, as far as they are there."""
+        table = self._cache.core.table(self.match.receipt)
+        return [page + i for _, page, count in table for i in range(count)]
 
     def _intact_pages(self, pages: int) -> int:
         """Check the leading pages on the device; how many come before the first damaged one."""
         cache = self._cache
-        owners = cache.guard.owners("device")
-        keys = cache.core.keys(self.match.receipt)
-        copies = [
-            Copy(owners.get(page, slot), page, position, keys[position])
-            for position, (slot, page) in enumerate(self._table(pages))
-        ]
+        copies = cache.guard.copies("device")
+        path = [copies[page] for page in self._table()[:pages]]
         damaged = cache.guard.check(
-            cache.now(), "device", copies, hop="read", session=self.session, request=self.name
+            cache.now(), "device", path, hop="read", session=self.session, request=self.name
         )
-        return min((copy.position for copy in damaged), default=len(copies))
+        return min((copy.position for copy in damaged), default=len(path))
 
-    def _stamp(self, first: int, table: Iterable[tuple[int, int]], ours: set[int]) -> None:
-        """Stamp the pages that this request computed; duplicates carry their own stamp."""
+    def _stamp(self, runs: list[tuple[int, int]]) -> None:
+        """Stamp the pages that this request computed and the tree took. Those that it did not
+        take, because it had them, are not ours any more.
+        """
         cache = self._cache
-        pool, owners = cache.device_pool, cache.guard.owners("device")
-        keys = cache.core.keys(self.match.receipt)
-        for position, (slot, page) in enumerate(table, first):
-            if page in ours:
-                owner = owners.get(page, slot)
-                sentinel = stamp(
-                    keys[position],
-                    position * cache.page_size,
-                    owner,
-                    pool.page(page),
-                    cache.guard.mode,
-                )
+        pool, copies = cache.device_pool, cache.guard.copies("device")
+        for page in (first + i for first, count in runs for i in range(count)):
+            if copy := copies.get(page):
+                token = copy.position * cache.page_size
+                mode = cache.guard.mode
+                sentinel = stamp(copy.key, token, copy.owner, pool.page(page), mode)
                 pool.sentinels[page] = list(sentinel)
 
 
@@ -218,10 +212,3 @@ def as_tokens(tokens: Any) -> "array[int]":
         return array("I", tokens)
     except (TypeError, OverflowError, ValueError) as error:
         raise BadArgument(f"tokens must be whole numbers from 0 to 2**32 - 1: {error}.") from error
-
-
-def _each(runs: Iterable[tuple[int, int, int]]) -> Iterable[tuple[int, int]]:
-    """(slot, page) of each page of (first slot, first page, count) runs."""
-    for slot, page, count in runs:
-        for i in range(count):
-            yield slot + i, page + i

@@ -1,7 +1,3 @@
-import pytest
-
-pytest.importorskip("runtime._core")
-
 from runtime.storage import header
 
 KEY, NAMESPACE, SENTINEL = bytes(range(32)), b"n" * 16, b"s" * 32
