@@ -107,4 +107,6 @@ def _encode(value: Any) -> Any:
 def _flat(cell: Any) -> Any:
     if isinstance(cell, bool):
         return str(cell).lower()
-    return json.dumps(cell, default=_encode) if isinstance(cell, dict | list | bytes) else cell
+    if isinstance(cell, bytes):
+        return cell.hex()
+    return json.dumps(cell, default=_encode) if isinstance(cell, dict | list) else cell

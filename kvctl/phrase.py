@@ -10,9 +10,13 @@ from kvctl.text import plain, size, span, words
 def phrase(row: Mapping[str, Any]) -> str:
     """`row` has the log's columns; what is empty, zero or missing is not mentioned."""
     kind = row["kind"]
-    parts = [_match(row)] if kind == "match" else [_where(row), _count(row, "page", "pages")]
-    if kind != "match":
-        parts.append(_count(row, "token", "tokens"))
+    if kind == "hint":
+        # Its detail says who, what and how many pages.
+        return ", ".join(filter(None, [plain(row["detail"] or ""), words(row["reason"] or "")]))
+    if kind == "match":
+        parts = [_match(row)]
+    else:
+        parts = [_where(row), _count(row, "page", "pages"), _count(row, "token", "tokens")]
     if row.get("bytes"):
         parts.append(size(row["bytes"]))
     if row.get("duration"):

@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except KvctlError as error:
-        narrate(f"kvctl: {plain(error)}")
+        narrate("kvctl: " + "\n".join(plain(line) for line in str(error).splitlines() if line))
         return error.exit
     except KeyboardInterrupt:
         return Exit.INTERRUPTED

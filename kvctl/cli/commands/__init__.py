@@ -1,4 +1,4 @@
-"""One file per verb: `configure(parser)` adds arguments, `run(args, settings)` returns the exit code.
+"""One file per verb: `configure(parser)` adds arguments, `run(args, settings)` gives the exit code.
 
 `COMMANDS` says what there is without importing any of it.
 """

@@ -1,4 +1,4 @@
-"""One reading statement over what was collected; SHOW TABLES and DESCRIBE events tell what is there."""
+"""One reading statement over what was collected. SHOW TABLES; DESCRIBE events: what there is."""
 
 import argparse
 

@@ -85,7 +85,7 @@ COLUMNS = (
     Column("DEVICE", 6, _count("device_tokens"), right=True),
     Column("HOST", 6, _count("host_tokens"), right=True),
     Column("STORAGE", 7, _count("storage_tokens"), right=True),
-    Column("MISSED BECAUSE", 13, lambda r, w: words(r["reason"] or "")),
+    Column("MISSED", 13, lambda r, w: words(r["reason"] or "")),
     Column(
         "1ST TOKEN", 9, lambda r, w: span(r["ttft_ns"]) if r["ttft_ns"] else UNKNOWN, right=True
     ),

@@ -45,7 +45,7 @@ class Grid(ScrollView, can_focus=True):
     """
 
     DEFAULT_CSS = """
-    Grid { height: 1fr; background: $background; scrollbar-size-vertical: 1; }
+    Grid { height: 1fr; background: $background; overflow-x: hidden; scrollbar-size-vertical: 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", show=False),
@@ -110,7 +110,7 @@ class Grid(ScrollView, can_focus=True):
         elif before is not None:
             self._cursor = self._find(self._key(before))
         self._cursor = max(0, min(self._cursor, len(records) - 1))
-        self.virtual_size = Size(self.size.width, len(records) + 1)
+        self.virtual_size = Size(0, len(records) + 1)
         self._reveal()
         self.refresh()
         if self._moved_from(before):
@@ -167,7 +167,6 @@ class Grid(ScrollView, can_focus=True):
 
     def on_resize(self, event: Resize) -> None:
         self._placed = []
-        self.virtual_size = Size(event.size.width, len(self._records) + 1)
         self._reveal()
 
     def render_line(self, y: int) -> Strip:
