@@ -75,7 +75,8 @@ pub struct Core {
     pub(crate) prompts: HashMap<Arc<str>, Arc<[u32]>>,
     /// Last session that used each node, by node number.
     users: Vec<Option<Arc<str>>>,
-    pub(crate) actions: Vec<Action>,
+    /// Moves wanted and not yet handed out.
+    pub actions: Vec<Action>,
     next_number: u64,
     dirty: Vec<u32>,
 }

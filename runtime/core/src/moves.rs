@@ -63,7 +63,7 @@ impl Core {
                 load.push(id);
             } else if slot.awaits(Tier::Host) {
                 found.pending += 1;
-            } else if slot.usable(Tier::Storage) {
+            } else if slot.usable(Tier::Storage) && slot.lacks(Tier::Host) {
                 prefetch.push(id);
             } else {
                 break;
@@ -80,12 +80,8 @@ impl Core {
 
     /// Back up what the path has on the device and nowhere below, in path order.
     pub(crate) fn back_up(&mut self, node: u32, asker: &For) -> Answer<Option<(u64, u32)>> {
-        let slots = self.path_where(node, |slot| {
-            slot.usable(Tier::Device)
-                && !slot.has(Tier::Host)
-                && !slot.has(Tier::Storage)
-                && !slot.awaits(Tier::Host)
-        });
+        let bare = |s: &Slot| s.usable(Tier::Device) && s.lacks(Tier::Host) && !s.has(Tier::Storage);
+        let slots = self.path_where(node, bare);
         self.start_move(Kind::Backup, &slots, asker)
     }
 
@@ -97,7 +93,7 @@ impl Core {
         failed: &BTreeSet<u32>,
     ) -> Answer<Option<(u64, u32)>> {
         let mut slots =
-            self.path_where(node, |slot| slot.best() == Some(Tier::Storage) && !slot.awaits(Tier::Host));
+            self.path_where(node, |slot| slot.best() == Some(Tier::Storage) && slot.lacks(Tier::Host));
         slots.retain(|slot| !failed.contains(slot));
         self.start_move(Kind::Prefetch, &slots, asker)
     }
@@ -257,10 +253,8 @@ impl Core {
             live.failed.extend(op.slots.iter().filter(|s| result_of[s] != ARRIVED));
         }
         if op.kind == Kind::Backup && self.config.write_through {
-            let safe = |s: &u32| {
-                self.state.slots.get(*s).is_some_and(|s| s.has(Tier::Storage) || s.awaits(Tier::Storage))
-            };
-            let slots: Vec<u32> = arrived.into_iter().filter(|s| !safe(s)).collect();
+            let lacks = |s: &u32| self.state.slots.get(*s).is_some_and(|s| s.lacks(Tier::Storage));
+            let slots: Vec<u32> = arrived.into_iter().filter(lacks).collect();
             let asker = For { session: op.session, request: op.request, receipt: None, cause: Some(done) };
             self.start_move(Kind::Offload, &slots, &asker)?;
         }

@@ -121,6 +121,11 @@ impl Slot {
         self.coming & tier.bit() != 0
     }
 
+    /// Neither a copy there, not even a damaged one, nor one on its way.
+    pub fn lacks(&self, tier: Tier) -> bool {
+        (self.here | self.coming) & tier.bit() == 0
+    }
+
     pub fn best(&self) -> Option<Tier> {
         Tier::ALL.iter().copied().find(|t| self.usable(*t))
     }
