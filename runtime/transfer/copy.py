@@ -48,7 +48,10 @@ def _copy_by_index(
     put = torch.tensor([b + i for _, b, n in runs for i in range(n)])
     step = max(1, STAGE_BYTES // (source.shape[1] * source.itemsize))
     stage = torch.empty((min(step, len(take)), source.shape[1]), dtype=words)
-    for start in range(0, len(take), step):
-        rows = take[start : start + step]
-        staged = torch.index_select(source, 0, rows, out=stage[: len(rows)])
-        destination.index_copy_(0, put[start : start + step], staged)
+    for rows, places in zip(take.split(step), put.split(step), strict=True):
+        first, count = int(places[0]), len(places)
+        if bool((places.diff() == 1).all()):
+            torch.index_select(source, 0, rows, out=destination[first : first + count])
+        else:
+            torch.index_select(source, 0, rows, out=stage[:count])
+            destination.index_copy_(0, places, stage[:count])

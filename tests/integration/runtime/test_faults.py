@@ -289,7 +289,7 @@ def test_whatever_a_worker_meets_it_answers_and_goes_on(monkeypatch, error):
 
 
 def test_a_slow_worker_holds_up_no_step_and_every_move_is_answered(monkeypatch):
-    """Backpressure: what the queue does not take waits, in order; nothing is lost, nothing blocks."""
+    """Backpressure: what the queue does not take waits; nothing is lost, nothing blocks."""
     with make(device_pages=256, host_pages=256) as cache:
         gate = threading.Event()
         move = type(cache._pipelines["backup"])._move

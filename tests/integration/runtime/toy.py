@@ -30,7 +30,7 @@ def make(**options: Any) -> TieredCache:
 
 
 def serve(cache: TieredCache, session: str, tokens: Sequence[int], **begin: Any) -> int:
-    """Serve a request as an engine does, prove that what the cache gave is right; tokens it gave."""
+    """Serve a request as an engine does and prove what the cache gave; how many tokens that was."""
     with cache.begin(f"{session}-request", session, tokens, **begin) as request:
         cached = request.restore()
         assert torch.equal(request.read(), state_of(tokens)[:, :, :, :cached])

@@ -47,3 +47,12 @@ def test_no_runs_copy_nothing():
     source.bytes.fill_(1)
     copy_pages(destination, source, [])
     assert not destination.bytes.any()
+
+
+def test_scattered_pages_gather_into_neighbours():
+    source, destination = HostPool(SMALL, 8), HostPool(SMALL, 8)
+    source.bytes.copy_(torch.randint(0, 256, source.bytes.shape, dtype=torch.uint8))
+    copy_pages(destination, source, [(7, 2, 1), (0, 3, 1), (4, 4, 1)])
+    assert torch.equal(destination.bytes[2:5], source.bytes[[7, 0, 4]])
+    assert not destination.bytes[:2].any()
+    assert not destination.bytes[5:].any()
