@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import zmq
 
 from kvctl.errors import KvctlError, Unreachable, UsageError, from_code
-from kvctl.verbs import check
+from kvctl.verbs import ACTING, DEFAULTS, check
 
 if TYPE_CHECKING:
     from kvctl.collector.collector import Collector
@@ -32,9 +32,13 @@ def operator() -> str:
 
 def act(collector: Collector, store: Store, verb: str, args: dict[str, Any]) -> dict[str, Any]:
     """The engine's answer plus engine, epoch and the action's id. What fails is kept as well."""
-    args = dict(args)
+    check.names(args)
+    args = DEFAULTS.get(verb, {}) | args
     who = args.pop("operator", None) or operator()
     engine, epoch = args.pop("engine", None), args.pop("epoch", None)
+    known = ACTING[verb]
+    if strange := sorted(set(args) - set(known)):
+        raise UsageError(f"{verb} takes {', '.join(known) or 'nothing'}, not {', '.join(strange)}")
     begun, begun_ns = time.time_ns(), time.monotonic_ns()
     result: dict[str, Any] = {}
     failure: KvctlError | None = None

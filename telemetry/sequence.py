@@ -68,7 +68,7 @@ class Sequence:
 
     def heartbeat(self, last: int, life: bytes) -> list[Item]:
         """last: highest number that the engine has sent, -1 for none. life: changes with the
-        publisher, so that a restart is noticed even when the engine is idle or the numbers agree."""
+        publisher, so that a restart is noticed even when the engine is idle or numbers agree."""
         if life != self._life:
             restarted = self._life is not None or last < self.next - 1
             self._life = life

@@ -30,6 +30,8 @@ class Life:
 
     engine: str
     epoch: str
+    ordinal: int
+    """Epochs were met in this order; wall clocks can go back."""
     address: str
     replica: Replica = field(default_factory=Replica)
     seq: int = 0
@@ -59,6 +61,7 @@ class Life:
         return {
             "engine": self.engine,
             "epoch": self.epoch,
+            "life": self.ordinal,
             "address": self.address,
             "seq": self.seq,
             "number": self.number,
@@ -129,7 +132,7 @@ class Fold:
             if before and before.lost:
                 # How many rows went with the engine, nobody knows.
                 self._gap(before, before.seq + 1, before.seq + 1, before.last_ts, rows)
-            life = Life(header.engine, header.epoch, address)
+            life = Life(header.engine, header.epoch, len(self.lives), address)
             self.lives[header.engine, header.epoch] = life
         self._current[address] = life
         return life

@@ -15,14 +15,14 @@ COMMENT ON TABLE messages IS
     'Each message received. state_hash is the engine''s, folded_hash ours; null when not folded.';
 
 CREATE TABLE IF NOT EXISTS engines (
-    engine VARCHAR NOT NULL, epoch VARCHAR NOT NULL, address VARCHAR NOT NULL,
+    engine VARCHAR NOT NULL, epoch VARCHAR NOT NULL, life UINTEGER NOT NULL, address VARCHAR NOT NULL,
     seq UBIGINT NOT NULL, number UBIGINT NOT NULL, rows UBIGINT NOT NULL, messages UBIGINT NOT NULL,
     lag_ms DOUBLE, dropped UBIGINT NOT NULL, gaps UINTEGER NOT NULL, lost_rows UBIGINT NOT NULL,
     trust VARCHAR NOT NULL, state_hash VARCHAR NOT NULL, gapless BOOLEAN NOT NULL,
     first_ts BIGINT NOT NULL, last_ts BIGINT NOT NULL, problem VARCHAR NOT NULL
 );
 COMMENT ON TABLE engines IS
-    'One row per engine and epoch (life of its process). trust: exact = folding every row gives the
+    'One row per engine and epoch (one life of its process, numbered as they were met). trust: exact = folding every row gives the
 engine''s own state_hash; after_gap = rows are missing; mismatch = the hashes differ.';
 
 CREATE TABLE IF NOT EXISTS session_state (
@@ -49,7 +49,7 @@ CREATE TABLE IF NOT EXISTS actions (
 COMMENT ON TABLE actions IS 'What operators did, also what failed. args: JSON.';
 
 CREATE OR REPLACE VIEW latest AS
-    SELECT * FROM engines QUALIFY row_number() OVER (PARTITION BY engine ORDER BY first_ts DESC) = 1;
+    SELECT * FROM engines QUALIFY row_number() OVER (PARTITION BY engine ORDER BY life DESC) = 1;
 COMMENT ON VIEW latest IS 'engines, the latest epoch of each.';
 
 CREATE OR REPLACE VIEW requests AS

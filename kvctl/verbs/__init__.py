@@ -76,9 +76,10 @@ latest known) and operator (default user@host), and is recorded in `actions` eve
 result is the engine's own answer plus {"engine", "epoch", "action": id}:
 pin {session, tier = "host", ttl_s = 600}
   {"outcome", "reason", "pages", "asked", "pending", "lease", "hint", "seq"}
-unpin {lease}
+unpin {lease}                            {"lease"}
 demote {session}, prefetch {session}, flush {session}      as pin
-sweep {}, inject {…}                                       as the engine's control answers
+sweep {}                                 {"tiers": {tier: {"checked": pages, "damaged": pages}}}
+inject {session, hop}                    as the engine answers
 Errors: unreachable (engine gone or unknown), stale_epoch, unknown_session, unknown_lease,
 ambiguous, and whatever code the engine gives.
 
@@ -93,6 +94,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from kvctl.errors import KvctlError, ReadOnly, UsageError
+from kvctl.verbs import check
 
 if TYPE_CHECKING:
     from kvctl.store.store import Store
@@ -113,7 +115,17 @@ READING = {
     "gaps": "gaps",
 }
 """Verb → module of this package that has the function of its name."""
-ACTING = ("pin", "unpin", "demote", "prefetch", "flush", "sweep", "inject")
+ACTING: dict[str, tuple[str, ...]] = {
+    "pin": ("session", "tier", "ttl_s"),
+    "unpin": ("lease",),
+    "demote": ("session",),
+    "prefetch": ("session",),
+    "flush": ("session",),
+    "sweep": (),
+    "inject": ("session", "hop"),
+}
+"""Verb → its own arguments; an engine's control endpoint knows the same."""
+DEFAULTS: dict[str, dict[str, Any]] = {"pin": {"tier": "host", "ttl_s": 600}}
 SERVING = ("attach", "shutdown")
 
 
@@ -124,6 +136,7 @@ def answer(store: Store, verb: str, args: dict[str, Any]) -> dict[str, Any]:
     if verb not in READING:
         known = ", ".join((*READING, *ACTING, *SERVING))
         raise UsageError(f"no verb {verb!r}; there are: {known}")
+    check.names(args)
     function = getattr(importlib.import_module(f"kvctl.verbs.{READING[verb]}"), verb)
     try:
         inspect.signature(function).bind(store, **args)

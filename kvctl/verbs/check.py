@@ -12,6 +12,16 @@ if TYPE_CHECKING:
 LIMIT_MAX = 100_000
 
 
+NAMES = ("engine", "epoch", "session", "request", "kind", "operator", "tier", "hop")
+
+
+def names(args: dict[str, Any]) -> None:
+    """Arguments that name something are text, whatever verb takes them."""
+    for name in NAMES:
+        if not isinstance(args.get(name, ""), str):
+            raise UsageError(f"{name} {args[name]!r}: text")
+
+
 def limit(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= LIMIT_MAX:
         raise UsageError(f"limit {value!r}: a number from 1 to {LIMIT_MAX}")

@@ -54,7 +54,8 @@ def status(store: Store) -> dict[str, Any]:
 
 def _engines(store: Store, all_epochs: bool) -> list[dict[str, Any]]:
     known = store.dicts(
-        f"SELECT * FROM {'engines' if all_epochs else 'latest'} ORDER BY engine, first_ts"
+        f"SELECT * EXCLUDE (life) FROM {'engines' if all_epochs else 'latest'}"
+        " ORDER BY engine, life"
     )
     live = store.live()
     for engine in known:

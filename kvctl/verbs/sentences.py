@@ -21,13 +21,15 @@ def explain(answer: dict[str, Any]) -> list[str]:
     who = _who(answer)
     miss = answer["miss"]
     if miss is None:
-        return [f"{who} missed nothing."]
+        return [f"{_sentence(who)} missed nothing."]
     reason = miss["reason"]
     if reason == "diverged":
         because = f"the tokens differ from the session's earlier ones at token {miss['offset']}"
     else:
         because = REASONS.get(reason, reason)
-    said = [f"{who} missed {miss['missed_tokens']} of {miss['tokens']} tokens: {because}."]
+    said = [
+        f"{_sentence(who)} missed {miss['missed_tokens']} of {miss['tokens']} tokens: {because}."
+    ]
     said += [_took(row) for row in answer["took"]]
     if reason in ("evicted", "load_failed"):
         said += _for(answer)
@@ -35,6 +37,10 @@ def explain(answer: dict[str, Any]) -> list[str]:
         lost = ", ".join(f"{gap['first']}..{gap['last']}" for gap in answer["gaps"])
         said.append(f"Rows {lost} of the log are lost; they could change this answer.")
     return said
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _who(row: dict[str, Any]) -> str:

@@ -1,0 +1,46 @@
+"""A store filled with rows made by hand: what verbs are asked about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from helpers.wire import payload
+
+from kvctl.store.database import Database
+from kvctl.store.store import Store
+from kvctl.store.writer import Rows, Writer
+from telemetry.message import Message
+
+
+def store_of(*lives: tuple[str, str, list[dict[str, Any]]]) -> Store:
+    """lives: (engine, epoch, rows of the log), in the order they were met."""
+    database = Database(None)
+    writer = Writer(database)
+    for number, (engine, epoch, rows) in enumerate(lives):
+        message = Message.decode(0, payload(rows, engine=engine, epoch=epoch))
+        table = pa.Table.from_batches([message.batch])
+        for name, value in (("engine", engine), ("epoch", epoch), ("trust", "exact")):
+            table = table.append_column(name, pa.repeat(pa.scalar(value), table.num_rows))
+        life = {
+            "engine": engine,
+            "epoch": epoch,
+            "life": number,
+            "address": f"tcp://127.0.0.1:{number + 1}",
+            "seq": rows[-1]["seq"],
+            "number": 0,
+            "rows": len(rows),
+            "messages": 1,
+            "lag_ms": 1.0,
+            "dropped": 0,
+            "gaps": 0,
+            "lost_rows": 0,
+            "trust": "exact",
+            "state_hash": "0" * 32,
+            "gapless": True,
+            "first_ts": table["ts"][0].as_py(),
+            "last_ts": table["ts"][-1].as_py(),
+            "problem": "",
+        }
+        writer.write(Rows(events=[table], engines=[life]))
+    return Store(database.cursor, lambda: {"mode": "file", "source": "by hand"})
