@@ -1,0 +1,87 @@
+"""Start everything, play, judge, print; end everything on every path."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+
+from kvctl import tui
+from kvctl.demo import story as stories
+from kvctl.demo import verdict
+from kvctl.demo.engine import Engine, Event
+from kvctl.demo.server import served
+from kvctl.demo.story import Story
+from kvctl.demo.summary import page
+from kvctl.errors import NotEstablished, UsageError
+from kvctl.exits import Exit
+from kvctl.output import narrate, print_json
+from kvctl.source import Source
+
+START_S = 120.0
+"""The first use of a model prepares its weights, which takes 20 s on a quiet machine."""
+
+
+def run(model: str, workload: Path, *, screen: bool, output: str = "table") -> Exit:
+    """Play the workload and say whether everything was as it must be.
+
+    screen: show the terminal UI meanwhile (stdin and stdout are a terminal), else a progress bar on
+    stderr. output: "table" for people, "json" for programs; on stdout, at the end.
+    """
+    if not (workload / "workload.toml").is_file():
+        raise UsageError(
+            f"no workload in {workload}: run this in a checkout of kvctl, or name one (--workload)"
+        )
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    with tempfile.TemporaryDirectory(prefix="kvctl-demo-") as home, ExitStack() as stack:
+        if screen:
+            narrate(f"kvctl: starting an engine with {model}; after the screen comes a summary")
+            engine, source = _start(stack, model, workload, Path(home), lambda event: None)
+            story = _on_screen(engine, source)
+        else:
+            from kvctl.demo.progress import Bar
+
+            bar = stack.enter_context(Bar())
+            engine, source = _start(stack, model, workload, Path(home), bar.heard)
+            story = stories.play(engine, source)
+        result = stories.finish(engine, source)
+        summary, folded = source.ask("summary"), stories.folded(source)
+    found = verdict.findings(result, summary)
+    missing = verdict.unproven(result, summary, folded)
+    if output == "json":
+        document = {
+            "ok": not found + missing,
+            "problems": found + missing,
+            "story": asdict(story),
+            "result": result,
+            "summary": summary,
+            "engine": folded,
+        }
+        print_json(document)
+    else:
+        print(page(story, result, summary, folded, found + missing))
+    return verdict.exit_code(found, missing)
+
+
+def _start(
+    stack: ExitStack, model: str, workload: Path, home: Path, heard: Callable[[Event], None]
+) -> tuple[Engine, Source]:
+    engine = stack.enter_context(Engine(model, workload, heard))
+    address = engine.wait("hello", START_S)["address"]
+    return engine, stack.enter_context(served(address, home))
+
+
+def _on_screen(engine: Engine, source: Source) -> Story:
+    """The story runs beside the screen, until the operator closes it."""
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        story = beside.submit(stories.play, engine, source)
+        tui.run(source)
+        if not story.done():
+            engine.end()
+            raise NotEstablished("closed before the workload had been played; nothing was proven")
+    return story.result()
