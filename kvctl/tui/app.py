@@ -29,7 +29,6 @@ from kvctl.tui.screens.view import Target, View
 from kvctl.tui.snapshot import Question, Snapshot, take
 from kvctl.tui.widgets.grid import Grid
 from kvctl.tui.widgets.prompt import Prompt
-from kvctl.tui.widgets.status_bar import StatusBar
 
 POLL_PERIOD_S = 0.5
 PIN_TIER = "host"
@@ -104,7 +103,7 @@ class KvctlApp(App[None]):
             self.poll()
 
     def draw_status(self, view: View) -> None:
-        view.query_one(StatusBar).show(self._source.name, self.read_only, self._latest)
+        view.status_bar.show(self._source.name, self.read_only, self._latest)
 
     # moving about
 
@@ -140,7 +139,7 @@ class KvctlApp(App[None]):
 
     def action_prompt(self, kind: str) -> None:
         if (view := self.view) is not None:
-            view.query_one(Prompt).open(kind, view.filter if kind == "/" else "")
+            view.prompt.open(kind, view.filter if kind == "/" else "")
 
     def action_help(self) -> None:
         self.push_screen(Page("help", help_page(self.read_only)))

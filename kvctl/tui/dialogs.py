@@ -47,7 +47,7 @@ class Page(ModalScreen[None]):
 
     DEFAULT_CSS = """
     Page { align: center middle; }
-    Page > VerticalScroll { width: 90%; max-width: 100; height: auto; max-height: 85%; padding: 1 2;
+    Page > VerticalScroll { width: 90%; max-width: 100; height: auto; max-height: 95%; padding: 0 2;
                             background: $surface; border: round $primary; }
     """
     BINDINGS = [Binding("escape,q,enter", "dismiss", "Close")]  # noqa: RUF012  (as Textual declares it)

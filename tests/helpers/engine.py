@@ -1,8 +1,8 @@
 """A real engine with a toy model, as a process: what operators' tools are tried on.
 
-`python engine.py DIRECTORY` prints its address, serves the requests below, then steps until stdin ends.
-Sessions: `alpha` and its child `alpha/sub` share a prefix; `flood` pushes alpha off device and host,
-and out of storage, so that alpha's second request misses what was evicted.
+`python engine.py DIRECTORY` prints its address, serves the requests below, then steps until stdin
+ends. `alpha` and its child `alpha/sub` share a prefix; `flood` pushes alpha off device and host and
+out of storage, so that alpha's second request misses what was evicted.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ def running(directory: Path) -> Iterator[str]:
         stdout=subprocess.PIPE,
         text=True,
     )
-    assert process.stdin and process.stdout
+    assert process.stdin
+    assert process.stdout
     try:
         address = process.stdout.readline().strip()
         assert process.stdout.readline() == "served\n"

@@ -12,19 +12,80 @@ from kvctl.errors import KvctlError, Unreachable
 
 T0 = 1_700_000_000_000_000_000
 SECOND = 1_000_000_000
-SESSION = (
-    "engine epoch session parent open pages device_pages host_pages storage_pages shared_pages "
-    "requests tokens hit_tokens hit_rate last_reason leases last_use seq"
-).split()
-EVENT = (
-    "engine epoch seq ts kind phase cause session request pages tier_from tier_to tokens bytes "
-    "duration reason policy score skipped device_tokens host_tokens storage_tokens detail trust"
-).split()
-POOL = "engine epoch tier capacity used fenced free leased seq".split()
-REQUEST = (
-    "engine epoch request session arrival_ts tokens hit_tokens device_tokens host_tokens "
-    "storage_tokens reason ttft_ns duration_ns state seq"
-).split()
+SESSION = [
+    "engine",
+    "epoch",
+    "session",
+    "parent",
+    "open",
+    "pages",
+    "device_pages",
+    "host_pages",
+    "storage_pages",
+    "shared_pages",
+    "requests",
+    "tokens",
+    "hit_tokens",
+    "hit_rate",
+    "last_reason",
+    "leases",
+    "last_use",
+    "seq",
+]
+EVENT = [
+    "engine",
+    "epoch",
+    "seq",
+    "ts",
+    "kind",
+    "phase",
+    "cause",
+    "session",
+    "request",
+    "pages",
+    "tier_from",
+    "tier_to",
+    "tokens",
+    "bytes",
+    "duration",
+    "reason",
+    "policy",
+    "score",
+    "skipped",
+    "device_tokens",
+    "host_tokens",
+    "storage_tokens",
+    "detail",
+    "trust",
+]
+POOL = [
+    "engine",
+    "epoch",
+    "tier",
+    "capacity",
+    "used",
+    "fenced",
+    "free",
+    "leased",
+    "seq",
+]
+REQUEST = [
+    "engine",
+    "epoch",
+    "request",
+    "session",
+    "arrival_ts",
+    "tokens",
+    "hit_tokens",
+    "device_tokens",
+    "host_tokens",
+    "storage_tokens",
+    "reason",
+    "ttft_ns",
+    "duration_ns",
+    "state",
+    "seq",
+]
 ENGINE = {
     "engine": "e0",
     "epoch": "3f2a91c0",
@@ -86,7 +147,7 @@ def event(seq: int, kind: str, phase: str = "", **changes: Any) -> list[Any]:
 
 
 class RecordedSource:
-    """Answers from `self.answers`; acting verbs are noted in `self.done` and answered from there too."""
+    """Acting verbs are noted in `done`, every question in `asked`. `dead`: nobody answers."""
 
     def __init__(self, *, live: bool = True) -> None:
         self.name = "demo"

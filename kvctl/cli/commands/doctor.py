@@ -101,7 +101,7 @@ def _known(source: Source) -> Iterator[Finding]:
         name = engine["engine"] or engine["address"]
         silent = engine["state"] in ("silent", "waiting")
         yield Finding(f"{name}", not silent, engine["problem"] or engine["state"])
-        if engine["state"] == "waiting":
+        if not engine["engine"]:
             continue
         lag = engine["lag_ms"]
         if lag is not None:

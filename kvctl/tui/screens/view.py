@@ -33,17 +33,22 @@ class View(Screen[None]):
 
     def __init__(self, commands: list[str]) -> None:
         super().__init__()
-        self._commands = commands
         self.filter = ""
         self.snapshot: Snapshot | None = None
+        self.status_bar = StatusBar()
+        self.grid = self.make_grid()
+        self.prompt = Prompt(commands)
+        self._crumbs = Static(id="crumbs")
+        self._panel = Static(id="panel")
+        self._notice = Static(id="notice")
 
     def compose(self) -> ComposeResult:
-        yield StatusBar()
-        yield Static(id="crumbs")
-        yield self.make_grid()
-        yield Static(id="panel")
-        yield Static(id="notice")
-        yield Prompt(self._commands)
+        yield self.status_bar
+        yield self._crumbs
+        yield self.grid
+        yield self._panel
+        yield self._notice
+        yield self.prompt
         yield Footer(show_command_palette=False, compact=True)
 
     def make_grid(self) -> Grid:
@@ -63,10 +68,6 @@ class View(Screen[None]):
     def target(self) -> Target | None:
         """What an action would be about, if anything."""
         return None
-
-    @property
-    def grid(self) -> Grid:
-        return self.query_one(Grid)
 
     def on_mount(self) -> None:
         self.grid.focus()
@@ -98,14 +99,14 @@ class View(Screen[None]):
             parts.append((f"> {self.crumbs()}", "bold"))
         if self.filter:
             parts.append((f"   /{self.filter}", "$warning"))
-        self.query_one("#crumbs", Static).update(Content.assemble(*parts))
+        self._crumbs.update(Content.assemble(*parts))
 
     def panel(self, content: Content) -> None:
-        self.query_one("#panel", Static).update(content)
+        self._panel.update(content)
 
     def say(self, content: Content) -> None:
         """Show what became of something until the next one."""
-        self.query_one("#notice", Static).update(content)
+        self._notice.update(content)
 
     def on_prompt_closed(self) -> None:
         self.grid.focus()

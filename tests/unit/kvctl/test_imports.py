@@ -1,4 +1,4 @@
-"""Who imports whom, and what a first import costs. Asked of fresh processes and of the source itself."""
+"""Who imports whom, and what a first import costs: from the source, and from fresh processes."""
 
 import ast
 import json

@@ -20,8 +20,7 @@ GOLDEN_JSON = (
     '"n": 9223372036854775808, "n_2": -1}]}\n'
 )
 GOLDEN_CSV = (
-    "session,digest,hit_rate,open,leases,n,n\n"
-    '"a,b",,0.25,false,[],9223372036854775808,-1\n'
+    'session,digest,hit_rate,open,leases,n,n\n"a,b",,0.25,false,[],9223372036854775808,-1\n'
 )
 
 

@@ -1,0 +1,79 @@
+"""The screen for real: `kvctl tui` in a terminal, a key pressed, its effect seen."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from helpers import engine
+
+from kvctl.cli import main
+from kvctl.context import Context
+
+ROOT = Path(__file__).parents[2]
+WAIT_S = 60
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("tmux") is None, reason="tmux is not installed, so there is no terminal to try"
+)
+
+
+@pytest.fixture
+def terminal(tmp_path):
+    """`terminal(keys)` types, `terminal()` reads; the program runs in a tmux server of its own."""
+    socket = ["tmux", "-S", str(tmp_path / "tmux"), "-f", "/dev/null"]
+
+    def tmux(*arguments):
+        return subprocess.run(
+            [*socket, *arguments], check=True, capture_output=True, text=True
+        ).stdout
+
+    class Terminal:
+        def start(self, command):
+            tmux("new-session", "-d", "-x", "100", "-y", "30", command)
+
+        def type(self, *keys):
+            tmux("send-keys", *keys)
+
+        def see(self, *texts):
+            deadline = time.monotonic() + WAIT_S
+            while not all(text in (screen := tmux("capture-pane", "-p")) for text in texts):
+                assert time.monotonic() < deadline, f"{texts} never appeared:\n{screen}"
+                time.sleep(0.1)
+
+        def ended(self):
+            return subprocess.run([*socket, "has-session"], capture_output=True).returncode != 0
+
+    yield Terminal()
+    subprocess.run([*socket, "kill-server"], capture_output=True)
+
+
+def test_tui_starts_its_server_and_a_pin_is_seen_to_happen(terminal, tmp_path):
+    home = tmp_path / "home"
+    with engine.running(tmp_path / "store") as address:
+        options = f"--engine '{address}' --context '{home}'"
+        environment = f"env PYTHONPATH='{ROOT}' TERM='{os.environ.get('TERM', 'screen')}'"
+        terminal.start(f"{environment} '{sys.executable}' -m kvctl tui {options}")
+        try:
+            terminal.see("LIVE", "read-write", "alpha/sub", "flood")
+            terminal.type("G")
+            terminal.see("▌flood")
+            terminal.type("p")
+            terminal.see("pin flood:", "host 9m")
+            terminal.type("3")
+            terminal.see("hint", "pin by")
+            terminal.type("2", "x")
+            terminal.see("Type the")
+            terminal.type("flood", "Enter")
+            terminal.see("flush flood:")
+            terminal.type("q")
+            deadline = time.monotonic() + WAIT_S
+            while not terminal.ended():
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+            assert Context(home).running(), "the server outlives the screen"
+        finally:
+            main(["serve", "--stop", "--context", str(home)])
