@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from kvctl.collector.segment import Position, Record
-from kvctl.store.writer import Row, Rows, State
+from kvctl.store.writer import Owner, Row, Rows, State
 from runtime._core import LogError, Replica
 from telemetry.message import Header, Message
 
@@ -56,6 +56,11 @@ class Life:
     @property
     def gapless(self) -> bool:
         return self.gaps == 0 and self.trust == "exact" and not self.lost
+
+    @property
+    def owner(self) -> Owner:
+        """Of the rows received now."""
+        return Owner(self.engine, self.epoch, self.trust)
 
     def row(self) -> Row:
         return {
@@ -144,8 +149,7 @@ class Fold:
         if message.number <= life.number:
             return
         self._touch(life)
-        table = pa.Table.from_batches([message.batch])
-        ts = table["ts"]
+        ts = message.batch["ts"]
         if not life.messages:
             life.first_ts = ts[0].as_py()
         life.dropped += header.dropped
@@ -163,9 +167,9 @@ class Fold:
         life.rows += header.rows
         life.messages += 1
         life.last_ts = ts[-1].as_py()
-        life.wall = life.last_ts - table["clock"][-1].as_py()
+        life.wall = life.last_ts - message.batch["clock"][-1].as_py()
         life.lag_ms = max(0.0, (received - life.last_ts) / 1e6)
-        rows.events.append(_owned(table, life))
+        rows.add(life.owner, message.batch)
         rows.messages.append(
             {
                 "engine": life.engine,
@@ -201,12 +205,6 @@ class Fold:
             life.trust = "after_gap"
             life.problem = f"rows {first}..{last} are lost ({life.lost})"
         row = {"seq": last, "score": first, "ts": ts, "kind": "gap", "detail": life.lost}
-        rows.events.append(_owned(pa.Table.from_pylist([row], GAP_ROW), life))
+        rows.add(life.owner, pa.RecordBatch.from_pylist([row], GAP_ROW))
         life.lost = ""
         self._touch(life)
-
-
-def _owned(table: pa.Table, life: Life) -> pa.Table:
-    for name, value in (("engine", life.engine), ("epoch", life.epoch), ("trust", life.trust)):
-        table = table.append_column(name, pa.repeat(pa.scalar(value), table.num_rows))
-    return table

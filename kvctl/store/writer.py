@@ -30,19 +30,38 @@ class State:
     pools: list[PoolInfo]
 
 
+@dataclass(frozen=True)
+class Owner:
+    """What `events` adds to the log's own columns."""
+
+    engine: str
+    epoch: str
+    trust: str
+
+
 @dataclass
 class Rows:
     """What one batch of records adds."""
 
     position: tuple[int, int] | None = None
     """(segment, offset) of the last record in it."""
-    events: list[pa.Table] = field(default_factory=list)
-    """The log's rows with engine, epoch and trust; columns that `events` lacks are ignored."""
+    events: list[tuple[Owner, list[pa.RecordBatch]]] = field(default_factory=list)
+    """The log's rows, runs of batches with one owner and schema together: inserting has a price per
+    run. Columns that `events` lacks are ignored."""
     messages: list[Row] = field(default_factory=list)
     actions: list[Row] = field(default_factory=list)
     engines: list[Row] = field(default_factory=list)
     """The new state of each epoch that changed."""
     states: list[State] = field(default_factory=list)
+
+    def add(self, owner: Owner, batch: pa.RecordBatch) -> None:
+        batch = batch.replace_schema_metadata(None)
+        if self.events:
+            last, batches = self.events[-1]
+            if last == owner and batches[0].schema.equals(batch.schema):
+                batches.append(batch)
+                return
+        self.events.append((owner, [batch]))
 
 
 class Writer:
@@ -60,9 +79,8 @@ class Writer:
     def write(self, rows: Rows) -> None:
         self._con.execute("BEGIN")
         try:
-            if rows.events:
-                tables = [_plain(table) for table in rows.events]
-                self._insert("events", pa.concat_tables(tables, promote_options="permissive"))
+            for owner, batches in rows.events:
+                self._insert("events", _table(owner, batches))
             for table in ("messages", "actions"):
                 if new := getattr(rows, table):
                     self._insert(table, pa.Table.from_pylist(new))
@@ -121,13 +139,13 @@ def _rollback(con: duckdb.DuckDBPyConnection) -> None:
         return
 
 
-def _plain(table: pa.Table) -> pa.Table:
-    """Messages have dictionaries of their own; as plain text their tables can be joined."""
-    columns = [
-        column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
-        for column in table.columns
-    ]
-    return pa.table(columns, names=table.column_names)
+def _table(owner: Owner, batches: list[pa.RecordBatch]) -> pa.Table:
+    """One chunk, one dictionary a column: DuckDB inserts that three times as fast as a chunk a
+    message (3.5 against 10 us a row, at 60 rows a message)."""
+    table = pa.Table.from_batches(batches).unify_dictionaries().combine_chunks()
+    for name, value in vars(owner).items():
+        table = table.append_column(name, pa.repeat(pa.scalar(value), table.num_rows))
+    return table
 
 
 def _pool(state: State, pool: PoolInfo) -> Row:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyarrow as pa
 from helpers.wire import payload
 
 from kvctl.store.database import Database
 from kvctl.store.store import Store
-from kvctl.store.writer import Rows, Writer
+from kvctl.store.writer import Owner, Rows, Writer
 from telemetry.message import Message
 
 
@@ -19,9 +18,7 @@ def store_of(*lives: tuple[str, str, list[dict[str, Any]]]) -> Store:
     writer = Writer(database)
     for number, (engine, epoch, rows) in enumerate(lives):
         message = Message.decode(0, payload(rows, engine=engine, epoch=epoch))
-        table = pa.Table.from_batches([message.batch])
-        for name, value in (("engine", engine), ("epoch", epoch), ("trust", "exact")):
-            table = table.append_column(name, pa.repeat(pa.scalar(value), table.num_rows))
+        ts = message.batch["ts"]
         life = {
             "engine": engine,
             "epoch": epoch,
@@ -38,9 +35,10 @@ def store_of(*lives: tuple[str, str, list[dict[str, Any]]]) -> Store:
             "trust": "exact",
             "state_hash": "0" * 32,
             "gapless": True,
-            "first_ts": table["ts"][0].as_py(),
-            "last_ts": table["ts"][-1].as_py(),
+            "first_ts": ts[0].as_py(),
+            "last_ts": ts[-1].as_py(),
             "problem": "",
         }
-        writer.write(Rows(events=[table], engines=[life]))
+        events = [(Owner(engine, epoch, "exact"), [message.batch])]
+        writer.write(Rows(events=events, engines=[life]))
     return Store(database.cursor, lambda: {"mode": "file", "source": "by hand"})

@@ -1,6 +1,7 @@
 """Collectors as real processes, following a core that plays turns; some are killed."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -169,3 +170,26 @@ def test_a_restarted_engine_is_followed_into_its_new_epoch(tmp_path):
         collecting.stop()
     engines = rows(tmp_path, ["engines"])["engines"]
     assert len(engines) == 2
+
+
+def test_a_full_disk_stops_the_intake_says_so_and_loses_nothing(tmp_path, talker):
+    collecting = Collecting(tmp_path, talker.address)
+    seq, _ = talker.play(5)
+    collecting.until(seq)
+    (segment,) = (tmp_path / "segments").glob("*.seg")
+    unlimited = resource.prlimit(collecting.process.pid, resource.RLIMIT_FSIZE)
+    full = (segment.stat().st_size + 5000, unlimited[1])
+    resource.prlimit(collecting.process.pid, resource.RLIMIT_FSIZE, full)
+    seq, state_hash = talker.play(40)
+    source = LiveSource(Context(tmp_path))
+    deadline = time.monotonic() + 30
+    while "cannot" not in source.ask("status")["problem"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    resource.prlimit(collecting.process.pid, resource.RLIMIT_FSIZE, unlimited)
+    collecting.until(seq)
+    status = source.ask("status")
+    assert (status["engines"][0]["state_hash"], status["problem"]) == (state_hash, "")
+    assert status["engines"][0]["gapless"]
+    source.close()
+    collecting.stop()
