@@ -1,4 +1,4 @@
-"""What a number in storage stands for, when it is given again. A core that errs gets no wrong bytes."""
+"""What a storage number stands for when it is given again: a core that errs gets no wrong bytes."""
 
 import hashlib
 import queue
