@@ -5,10 +5,10 @@ never going backwards: a smaller value counts as the last one); what it wants mo
 `Action`s; everything it decides is a row in the `Log`, and folding the rows gives the state.
 
 Words: a *page* is `page_size` tokens; a *slot* is one logical page and keeps its identity while its
-bytes move between tiers; a *node handle* is an opaque integer that goes stale when the node is gone.
-Tiers are named "device", "host" and "storage". Tokens are passed as any C-contiguous buffer of 32-bit
-integers (`array("I")`, a numpy int32/uint32 array) or, slower, a list of ints.
-Every method is safe to call from any thread; calls are serialised by a lock.
+bytes move between tiers; a *node handle* is an opaque integer that goes stale when the node is
+gone. Tiers are named "device", "host" and "storage". Tokens are passed as any C-contiguous buffer
+of 32-bit integers (`array("I")`, a numpy int32/uint32 array) or, slower, a list of ints. Every
+method is safe to call from any thread; calls are serialised by a lock.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,8 @@ Tokens = Buffer | Sequence[int]
 
 __version__: str
 SCHEMA: list[tuple[str, str, str]]
-"""Each column of the log: (name, Arrow type, meaning). The one table that the documentation prints."""
+"""Each column of the log: (name, Arrow type, meaning). The one table that the documentation
+prints."""
 KINDS: list[str]
 PHASES: list[str]
 REASONS: list[str]
@@ -33,6 +34,7 @@ class BadArgument(CoreError, ValueError):
     """A wrong type, shape, size, name or range; the message has the value."""
 
 class UnknownSession(CoreError): ...
+
 class UnknownOperation(CoreError):
     """No such operation, or it has ended already (a late or double completion)."""
 
@@ -50,7 +52,8 @@ class LogError(CoreError):
 
 @final
 class Match:
-    """How much of a token sequence the cache holds. All lengths count from the start of the sequence."""
+    """How much of a token sequence the cache holds. All lengths count from the start of the
+    sequence."""
 
     node: int
     """Handle of the node where the match ends; the root's handle when nothing matched."""
@@ -64,7 +67,8 @@ class Match:
     """... or in storage only. The three add up to `pages`."""
     reason: str
     """Why the first page after the match missed: "" when nothing was missing, else one of
-    never_stored, diverged, evicted, load_failed, pending_write, below_page, namespace_changed, unknown."""
+    never_stored, diverged, evicted, load_failed, pending_write, below_page, namespace_changed,
+    unknown."""
     offset: int
     """For "diverged": the first token that differs from the session's earlier path. Else -1."""
     lost_seq: int
@@ -117,9 +121,11 @@ class Outcome:
     hint: int
     """Number of this hint in the log (column op)."""
     outcome: str
-    """accepted | clipped | deferred | rejected. A deferred one later gets completed or expired in the log."""
+    """accepted | clipped | deferred | rejected. A deferred one later gets completed or expired in
+    the log."""
     reason: str
-    """"" or why it was clipped or rejected: no_room, budget, locked, leased, shared, not_stored, nothing_to_do."""
+    """"" or why it was clipped or rejected: no_room, budget, locked, leased, shared, not_stored,
+    nothing_to_do."""
     pages: int
     """Pages that the hint now covers (pinned), moved or has dropped at once."""
     asked: int
@@ -136,18 +142,20 @@ class Action:
 
     op: int
     kind: str
-    """backup (device to host) | offload (host to storage) | prefetch (storage to host) | load (host to device)."""
+    """backup (device to host) | offload (host to storage) | prefetch (storage to host) | load (host
+    to device)."""
     tier_from: str
     tier_to: str
     session: str
     """For whom, or ""."""
     pages: int
     runs: list[tuple[int, int, int, int]]
-    """(first slot, first source page, first destination page, count), in order; counts add up to `pages`.
-    Source and destination pages index the tiers' pools. In storage a page is found by its key instead."""
+    """(first slot, first source page, first destination page, count), in order; counts add up to
+    `pages`. Source and destination pages index the tiers' pools. In storage a page is found by its
+    key instead."""
     keys: list[bytes]
-    """32-byte page digest of each page, in order: the storage key within the namespace, and the token
-    chain that the canary stamps."""
+    """32-byte page digest of each page, in order: the storage key within the namespace, and the
+    token chain that the canary stamps."""
     owners: list[int]
     """Slot with its generation, `generation << 32 | slot`, of each page, in order."""
     positions: list[int]
@@ -182,14 +190,15 @@ class PoolInfo:
 class Core:
     """The state machine of one engine process.
 
-    page_size: tokens per page. device, host, storage: capacity of each owned tier in pages; 0 = absent.
-    namespace: what identifies the model's state (name, weights revision, dtype, page size ...); part of
-    every digest. secret: cluster secret mixed into digests (any bytes; b"" shares keys with everybody).
-    page_bytes: bytes of one page on any tier, for the log. engine: name shown to operators.
-    wall_offset: added to `now` to give the log's `ts` (wall clock, ns since 1970).
-    write_through: back up new pages to the host, and offload backed-up pages to storage, as they appear.
-    pin_share: largest share of a tier that leases may hold. ghosts: lost pages remembered for `reason`.
-    log_rows: rows kept for the drain; when nobody drains, the oldest are dropped and counted.
+    page_size: tokens per page. device, host, storage: capacity of each owned tier in pages; 0 =
+    absent. namespace: what identifies the model's state (name, weights revision, dtype, page size
+    ...); part of every digest. secret: cluster secret mixed into digests (any bytes; b"" shares
+    keys with everybody). page_bytes: bytes of one page on any tier, for the log. engine: name shown
+    to operators. wall_offset: added to `now` to give the log's `ts` (wall clock, ns since 1970).
+    write_through: back up new pages to the host, and offload backed-up pages to storage, as they
+    appear. pin_share: largest share of a tier that leases may hold. ghosts: lost pages remembered
+    for `reason`. log_rows: rows kept for the drain; when nobody drains, the oldest are dropped and
+    counted.
     """
 
     def __init__(
@@ -215,69 +224,80 @@ class Core:
 
     # sessions
     def open_session(self, now: int, session: str, parent: str = "") -> None:
-        """Start a session; opening an open one again changes nothing. An unknown parent is refused."""
+        """Start a session; opening an open one again changes nothing. An unknown parent is
+        refused."""
 
     def close_session(self, now: int, session: str) -> int:
-        """End a session and drop at once what only it held, on every tier; pages that are locked, leased,
-        in flight or shared stay as ordinary cache. Returns the pages whose last copy was dropped."""
+        """End a session and drop at once what only it held, on every tier; pages that are locked,
+        leased, in flight or shared stay as ordinary cache. Returns the pages whose last copy was
+        dropped."""
 
     # finding and holding
     def match(self, now: int, session: str, request: str, tokens: Tokens) -> Match:
         """Look only: takes no lock and does not count as a use."""
 
-    def acquire(self, now: int, session: str, request: str, tokens: Tokens, *, grid: int = 1) -> Match:
-        """Match, then lock what matched, rounded down to a multiple of `grid` pages, against eviction from
-        any tier until `release(receipt)`. Counts as a use. `pages` and the tier counts are after rounding."""
+    def acquire(
+        self, now: int, session: str, request: str, tokens: Tokens, *, grid: int = 1
+    ) -> Match:
+        """Match, then lock what matched, rounded down to a multiple of `grid` pages, against
+        eviction from any tier until `release(receipt)`. Counts as a use. `pages` and the tier
+        counts are after rounding."""
 
     def release(self, now: int, receipt: int) -> None:
         """Give a lock back, exactly once."""
 
     def restore(self, now: int, receipt: int) -> Restore:
-        """Start what is needed to bring the locked path to the device: prefetch for pages that only storage
-        has, load for pages on the host. Call again after completions, until `pending` is 0."""
+        """Start what is needed to bring the locked path to the device: prefetch for pages that only
+        storage has, load for pages on the host. Call again after completions, until `pending` is
+        0."""
 
     def table(self, receipt: int) -> list[tuple[int, int, int]]:
-        """(first slot, first device page, count) of the locked path's leading pages that are on the device."""
+        """(first slot, first device page, count) of the locked path's leading pages that are on the
+        device."""
 
     def keys(self, receipt: int) -> list[bytes]:
         """32-byte digests of the locked path's pages, in order."""
 
     # computing
     def reserve(self, now: int, receipt: int, pages: int) -> Reservation:
-        """Device pages for what the request will compute after its locked prefix, evicting what nobody
-        holds. The request and session are the receipt's."""
+        """Device pages for what the request will compute after its locked prefix, evicting what
+        nobody holds. The request and session are the receipt's."""
 
     def commit(self, now: int, op: int, tokens: Tokens, start: int, pages: int) -> Commit:
-        """The first `pages` reserved pages hold computed state for tokens[start*page_size ...]: put them in
-        the tree, visible to all. The rest of the reservation is freed and the operation ends. The receipt's
-        lock grows to cover them and the session's path becomes this one. `start` must be at or before the
-        end of the locked path; at write_through, backups of new pages start."""
+        """The first `pages` reserved pages hold computed state for tokens[start*page_size ...]: put
+        them in the tree, visible to all. The rest of the reservation is freed and the operation
+        ends. The receipt's lock grows to cover them and the session's path becomes this one.
+        `start` must be at or before the end of the locked path; at write_through, backups of new
+        pages start."""
 
     def abort(self, now: int, op: int, reason: str = "aborted") -> None:
-        """End an operation. A reservation's pages are free at once (its caller is the only writer). A move's
-        pages stay fenced until the shell's `complete` arrives, and are freed then."""
+        """End an operation. A reservation's pages are free at once (its caller is the only writer).
+        A move's pages stay fenced until the shell's `complete` arrives, and are freed then."""
 
     # moving
     def actions(self) -> list[Action]:
         """Moves wanted since the last call, in order. Nothing else tells of them."""
 
-    def complete(self, now: int, op: int, results: bytes, *, bytes: int = 0, duration: int = 0) -> None:
-        """The shell's answer to an Action: one byte a page, in the action's order. 0 = it did not arrive;
-        1 = it did; 2 = it did not, and the source is damaged (the source copy is dropped, never served)."""
+    def complete(
+        self, now: int, op: int, results: bytes, *, bytes: int = 0, duration: int = 0
+    ) -> None:
+        """The shell's answer to an Action: one byte a page, in the action's order. 0 = it did not
+        arrive; 1 = it did; 2 = it did not, and the source is damaged (the source copy is dropped,
+        never served)."""
 
     def damaged(self, now: int, tier: Tier, slot: int, generation: int) -> bool:
-        """A check outside any move (the sweep) found this copy damaged: drop it, or mark it unusable until
-        whoever holds it lets go. False when the slot has moved on meanwhile."""
+        """A check outside any move (the sweep) found this copy damaged: drop it, or mark it
+        unusable until whoever holds it lets go. False when the slot has moved on meanwhile."""
 
     def resident(self, tier: Tier) -> list[tuple[int, int, int, bytes]]:
-        """(generation << 32 | slot, page in the tier's pool, position, digest) of every settled copy in the
-        tier that no operation writes: what a sweep checks."""
+        """(generation << 32 | slot, page in the tier's pool, position, digest) of every settled
+        copy in the tier that no operation writes: what a sweep checks."""
 
     # hints from operator or router; each answered by exactly one outcome
     def pin(self, now: int, session: str, tier: Tier, ttl: int, owner: str) -> Outcome:
-        """Lease: the session's path keeps its copies in `tier` until `now + ttl` (ns). Pages not there yet are
-        brought (backup or prefetch for host, load for device). A second pin by the same owner on the same
-        session and tier renews it."""
+        """Lease: the session's path keeps its copies in `tier` until `now + ttl` (ns). Pages not
+        there yet are brought (backup or prefetch for host, load for device). A second pin by the
+        same owner on the same session and tier renews it."""
 
     def unpin(self, now: int, lease: int) -> None:
         """End a lease early."""
@@ -315,7 +335,8 @@ class Core:
         tier_to: str = "",
         detail: str = "",
     ) -> int:
-        """Append a row that changes no state: kinds request, tool, canary, config. Returns its seq."""
+        """Append a row that changes no state: kinds request, tool, canary, config. Returns its
+        seq."""
 
     # looking
     def pools(self) -> list[PoolInfo]: ...
@@ -328,8 +349,8 @@ class Core:
         """128-bit multiset hash of all records, as 32 hex digits."""
 
     def check(self) -> None:
-        """Prove every invariant of the state and of every index derived from it; CoreError names the first
-        that does not hold."""
+        """Prove every invariant of the state and of every index derived from it; CoreError names
+        the first that does not hold."""
 
     def log(self) -> Log: ...
     def journal(self) -> bytes:
@@ -344,8 +365,8 @@ class Message:
     """One self-contained batch of the log."""
 
     payload: bytes
-    """Arrow IPC stream, one record batch; schema metadata: v, engine, epoch, first (seq of the first row),
-    rows, dropped (rows lost before this batch), state_hash (after the last row)."""
+    """Arrow IPC stream, one record batch; schema metadata: v, engine, epoch, first (seq of the
+    first row), rows, dropped (rows lost before this batch), state_hash (after the last row)."""
     first: int
     rows: int
     state_hash: str
@@ -366,8 +387,10 @@ class Replica:
 
     def __init__(self) -> None: ...
     def fold(self, payload: bytes) -> str:
-        """Apply a message; returns state_hash after it. Raises LogError, and changes nothing, when rows are
-        missing before it or its own state_hash does not come out. Rows already applied are skipped."""
+        """Apply a message; returns state_hash after it. Rows applied before are skipped. LogError
+        when it cannot be read, is of another epoch, or rows are missing before it: nothing has
+        changed. LogError for good when it does not fit what came before, or its own state_hash does
+        not come out."""
 
     @property
     def engine(self) -> str: ...
@@ -379,9 +402,11 @@ class Replica:
     def sessions(self) -> list[SessionInfo]: ...
     def check(self) -> None: ...
 
-def page_digests(tokens: Tokens, page_size: int, namespace: str, secret: bytes = b"") -> list[bytes]:
-    """sha256(parent digest || token ids as u32 little-endian) of each whole page; SGLang's scheme, seeded with
-    the namespace and the secret."""
+def page_digests(
+    tokens: Tokens, page_size: int, namespace: str, secret: bytes = b""
+) -> list[bytes]:
+    """sha256(parent digest || token ids as u32 little-endian) of each whole page; SGLang's scheme,
+    seeded with the namespace and the secret."""
 
 def content_hash(data: Buffer) -> int:
     """XXH3-64 of any C-contiguous buffer. Releases the GIL."""

@@ -59,7 +59,7 @@ def prepare(name: str, texts: Path, folder: Path | None = None) -> Path:
 
 
 def config(path: Path) -> Any:
-    """The transformers.LlamaConfig of a prepared folder: the model's geometry without its weights."""
+    """The transformers.LlamaConfig of a prepared folder: geometry without weights."""
     from transformers import LlamaConfig
 
     return LlamaConfig.from_pretrained(path)

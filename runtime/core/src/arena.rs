@@ -33,7 +33,7 @@ impl<T> Default for Arena<T> {
 }
 
 impl<T: Record> Arena<T> {
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.ids.taken() as usize
     }
 

@@ -220,7 +220,7 @@ impl Core {
         for receipt in self.live.keys() {
             hold!(self.state.receipts.get(receipt).is_some(), "lock {receipt} is live without a record");
         }
-        hold!(self.live.len() == self.state.receipts.len(), "a lock has a record and is not live");
+        hold!(self.live.len() == self.state.receipts.count(), "a lock has a record and is not live");
         for (id, node) in self.state.nodes.iter() {
             let last = node.slots.iter().next_back().and_then(|s| self.state.slots.get(s));
             let stale = node.parent != NONE && node.is_unnamed() && last.is_some_and(|s| s.is_gone());

@@ -36,7 +36,7 @@ impl<K, T> Default for Table<K, T> {
 }
 
 impl<K: Key, T: Record> Table<K, T> {
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.records.len()
     }
 

@@ -106,10 +106,11 @@ impl World {
         let session = format!("s{}", step.a % 4);
         match step.what % 20 {
             0 => {
-                let parent = if step.b % 3 == 0 { format!("s{}", step.b % 4) } else { String::new() };
+                let parent =
+                    if step.b.is_multiple_of(3) { format!("s{}", step.b % 4) } else { String::new() };
                 let _ = self.run(Command::OpenSession { session, parent });
             }
-            1 if step.b % 4 == 0 => drop(self.run(Command::CloseSession { session })),
+            1 if step.b.is_multiple_of(4) => drop(self.run(Command::CloseSession { session })),
             1..=4 => self.begin(session, step),
             5 | 6 => self.reserve(step),
             7 | 8 => self.commit(step),
@@ -189,11 +190,11 @@ impl World {
         let Some(index) = self.requests.iter().position(|r| r.reserved.is_some()) else { return };
         let request = &mut self.requests[index];
         let (op, pages) = request.reserved.take().unwrap();
-        if step.a % 5 == 0 {
+        if step.a.is_multiple_of(5) {
             self.run(Command::Abort { op, reason: Reason::Aborted }).unwrap();
             return;
         }
-        let start = if step.b % 4 == 0 { request.held.min(step.c % 4) } else { request.held };
+        let start = if step.b.is_multiple_of(4) { request.held.min(step.c % 4) } else { request.held };
         let whole = (request.tokens.len() / PAGE) as u32;
         let count = (pages.len() as u32).min(whole.saturating_sub(start));
         let tokens = request.tokens.clone();
@@ -221,7 +222,7 @@ impl World {
             return;
         }
         let action = self.shell.moving.swap_remove(step.a as usize % self.shell.moving.len());
-        if step.c % 7 == 0 {
+        if step.c.is_multiple_of(7) {
             self.run(Command::Abort { op: action.op, reason: Reason::Timeout }).unwrap();
         }
         let (from, to) = (action.tier_from as usize, action.tier_to as usize);
@@ -229,7 +230,7 @@ impl World {
         for (i, (source, target)) in pages_of(&action).into_iter().enumerate() {
             let tag = self.shell.pages[from][&source];
             assert_eq!(tag, action.keys[i], "a source was overwritten while it was read");
-            let result = if step.b % 5 == 0 { (step.c >> i) as u8 % 3 } else { 1 };
+            let result = if step.b.is_multiple_of(5) { (step.c >> i) as u8 % 3 } else { 1 };
             self.shell.pages[to].insert(target, if result == 1 { tag } else { [0xDD; 32] });
             results.push(result);
         }
@@ -365,8 +366,8 @@ proptest! {
             let _ = world.run(Command::CloseSession { session: session.into() });
         }
         world.core.check().unwrap();
-        prop_assert_eq!(world.core.state.ops.len(), 0);
-        prop_assert_eq!(world.core.state.receipts.len(), 0);
+        prop_assert_eq!(world.core.state.ops.count(), 0);
+        prop_assert_eq!(world.core.state.receipts.count(), 0);
         prop_assert!(world.core.state.pools.iter().all(|pool| pool.fenced == 0 && pool.leased == 0));
         world.run(Command::OpenSession { session: "new".into(), parent: String::new() }).unwrap();
         let tokens: Vec<u32> = (100..100 + (pages[0] as usize * PAGE) as u32).collect();

@@ -50,6 +50,9 @@ impl PyCore {
     }
 }
 
+/// (owner, page, position, digest)
+type Copy<'py> = (u64, u32, u32, Bound<'py, PyBytes>);
+
 macro_rules! expect {
     ($self:ident, $now:ident, $reply:ident, $command:expr) => {
         match $self.run($now, $command)? {
@@ -201,11 +204,7 @@ impl PyCore {
         expect!(self, now, Flag, Command::Damaged { tier, slot, generation })
     }
 
-    fn resident<'py>(
-        &self,
-        py: Python<'py>,
-        tier: &str,
-    ) -> PyResult<Vec<(u64, u32, u32, Bound<'py, PyBytes>)>> {
+    fn resident<'py>(&self, py: Python<'py>, tier: &str) -> PyResult<Vec<Copy<'py>>> {
         let copies = self.inner().core.resident(self::tier(tier)?);
         Ok(copies.into_iter().map(|(o, page, at, key)| (o, page, at, PyBytes::new(py, &key))).collect())
     }

