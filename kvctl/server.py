@@ -151,6 +151,7 @@ class Server:
 
     def _about(self) -> dict[str, Any]:
         problems = [self._collector.problem, self._database.aside, *self._collector.notes]
+        problems += [follower.problem for follower in self._collector.followers()]
         return {
             "mode": "live",
             "source": str(self.context.home),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
+import traceback
 
 from kvctl.collector.segment import Record
 from telemetry.address import EngineAddress
@@ -29,6 +30,7 @@ class Follower:
         self._inbox = inbox
         self._epoch = resume[0] if resume else ""
         self._heard = False
+        self.problem = ""
         self._subscriber = Subscriber(address, resume=resume)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"follow {address.events}")
@@ -54,11 +56,16 @@ class Follower:
         self._thread.join()
 
     def _run(self) -> None:
-        with self._subscriber as subscriber:
-            while not self._stop.is_set():
-                for item in subscriber.poll(POLL_S):
-                    self._put(item)
-                self._heard = self._heard or subscriber.heard
+        try:
+            with self._subscriber as subscriber:
+                while not self._stop.is_set():
+                    for item in subscriber.poll(POLL_S):
+                        self._put(item)
+                    self._heard = self._heard or subscriber.heard
+        except Exception as error:
+            # A thread that ends here must not look like an engine that says nothing.
+            self.problem = f"{self.address.events} is not followed any more: {error!r}"
+            traceback.print_exc()
 
     def _put(self, item: Item) -> None:
         record = self._record(item)
