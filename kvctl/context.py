@@ -26,11 +26,13 @@ class Context:
     home: Path
 
     @staticmethod
-    def find(home: str | Path | None = None, name: str = "default") -> Context:
-        """home: a flag's value, before $KVCTL_HOME, before the state directory."""
-        chosen = home or os.environ.get("KVCTL_HOME")
+    def find(home: str | Path | None = None, name: str | None = None) -> Context:
+        """What is named, by its directory or in the state directory; else $KVCTL_HOME; else the
+        context `default`."""
+        chosen = home or (os.environ.get("KVCTL_HOME") if name is None else None)
         if chosen:
             return Context(Path(chosen).expanduser().absolute())
+        name = "default" if name is None else name
         if not name or Path(name).name != name or name.startswith("."):
             raise UsageError(f"context {name!r}: a plain name")
         state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"

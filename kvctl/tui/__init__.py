@@ -7,12 +7,20 @@ May import: kvctl.source, kvctl.actions, kvctl.text, kvctl.phrase, kvctl.errors,
 `import kvctl.tui` is cheap; textual is loaded by `run`.
 """
 
+import sys
+
 from kvctl.source import Source
 
 
+def possible() -> bool:
+    """Whether there is a terminal to run on. Textual reads stdin and draws on stderr, and without
+    a terminal it spins; stdout counts too, for who redirects it wants data."""
+    return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+
+
 def run(source: Source, *, read_only: bool = False) -> None:
-    """Show `source` until the operator quits. Needs a terminal on stdin and stdout (the caller
-    checks: without one Textual spins). Closes nothing: the source is the caller's."""
+    """Show `source` until the operator quits; only when `possible`. The source stays open: it is
+    the caller's."""
     from kvctl.tui.app import KvctlApp
 
     KvctlApp(source, read_only=read_only).run()

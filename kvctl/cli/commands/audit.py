@@ -16,6 +16,7 @@ from kvctl.errors import NotEstablished, Refused
 from kvctl.exits import Exit
 from kvctl.output import narrate, print_json, print_table, records
 from kvctl.source import Source
+from kvctl.text import plain
 
 TIERS = ("device", "host", "storage")
 POLL_PERIOD_S = 0.1
@@ -98,9 +99,10 @@ def _print(answers: dict[str, dict[str, Any]], gaps: int, output: str) -> None:
     else:
         print_table(hops, output)
     for row in found:
+        whose = f"session {row['session']}" if row["session"] else "no session named"
         narrate(
-            f"kvctl: damaged at {row['hop']}: session {row['session']!r}, {row['detail']} "
-            f"(row {row['seq']} of {row['engine']})"
+            f"kvctl: damaged at {row['hop']}: {plain(whose)}, {plain(row['detail'])} "
+            f"(row {row['seq']} of {plain(row['engine'])})"
         )
     narrate(f"kvctl: {checks} checks, {violations} violations, {injected} injected, {gaps} gaps")
 

@@ -1,9 +1,9 @@
 """Serve a real model through the cache, watch it, and check that every answer is right."""
 
 import argparse
-import sys
 from pathlib import Path
 
+from kvctl import tui
 from kvctl.cli.settings import Settings
 from kvctl.errors import UsageError
 
@@ -34,6 +34,5 @@ def run(args: argparse.Namespace, settings: Settings) -> int:
         raise UsageError("the demo's summary is no table; choose -o table or json")
     from kvctl.demo import run as play
 
-    terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    screen = terminal and not args.no_tui and settings.output == "table"
+    screen = tui.possible() and not args.no_tui and settings.output == "table"
     return play(args.model, args.workload, screen=screen, output=settings.output)

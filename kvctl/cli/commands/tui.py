@@ -1,8 +1,8 @@
 """See and steer in the terminal. Without a terminal the sessions are printed once instead."""
 
 import argparse
-import sys
 
+from kvctl import tui
 from kvctl.cli.commands import sessions
 from kvctl.cli.commands.serve import add_engines
 from kvctl.cli.opening import opened
@@ -21,11 +21,8 @@ def run(args: argparse.Namespace, settings: Settings) -> int:
 
         ensure_server(settings.home(), args.engine).close()
     with opened(settings) as source:
-        # Without one, Textual writes escape codes into the pipe and spins until it is killed.
-        if sys.stdin.isatty() and sys.stdout.isatty():
-            from kvctl.tui import run as show
-
-            show(source, read_only=settings.read_only)
+        if tui.possible():
+            tui.run(source, read_only=settings.read_only)
         else:
             narrate("kvctl: the screen needs a terminal; here are the sessions as they are now")
             print_table(source.ask("sessions"), settings.output, sessions.SHOWN)

@@ -19,7 +19,7 @@ BAR_CELLS = 40
 
 class SessionView(View):
     NAME = "session"
-    DEFAULT_CSS = "SessionView > #panel { height: 13; }"
+    DEFAULT_CSS = "SessionView > #panel { height: 40%; min-height: 13; }"
 
     def __init__(self, commands: list[str], target: Target) -> None:
         super().__init__(commands)

@@ -20,6 +20,8 @@ LOW_HIT_RATE = 0.5
 
 class SessionsView(View):
     NAME = "sessions"
+    # One line a sentence, so that the last, for whom it was, is in sight; `w` shows them whole.
+    DEFAULT_CSS = "SessionsView > #panel { text-wrap: nowrap; text-overflow: ellipsis; }"
 
     def make_grid(self) -> Grid:
         return Grid(COLUMNS, key=lambda r: (r["engine"], r["session"]), empty="no session yet")

@@ -17,7 +17,7 @@ from kvctl.tui.widgets.status_bar import StatusBar
 
 Target = tuple[str, str]
 """(engine, session): what an action is about."""
-PANEL_LINES = 6
+PANEL_LINES_MIN = 6
 
 
 class View(Screen[None]):
@@ -27,7 +27,8 @@ class View(Screen[None]):
     DEFAULT_CSS = f"""
     View {{ layout: vertical; }}
     View > #crumbs {{ height: 1; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }}
-    View > #panel {{ height: {PANEL_LINES + 1}; padding: 0 1; border-top: solid $panel; }}
+    View > #panel {{ height: 30%; min-height: {PANEL_LINES_MIN + 1}; padding: 0 1;
+                     border-top: solid $panel; }}
     View > #notice {{ height: 1; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }}
     """
 

@@ -1,6 +1,8 @@
 """What an operator does, on a real engine and a real server: the command line, then the screen."""
 
 import json
+import os
+import pty
 import subprocess
 import sys
 import time
@@ -181,6 +183,26 @@ def test_without_a_terminal_the_screen_is_one_table(run):
     assert "needs a terminal" in err
     assert "alpha/sub" in out
     assert "\x1b" not in out
+
+
+def test_a_screen_with_nowhere_to_draw_is_one_table_too(home):
+    """Textual draws on stderr: with that redirected, a terminal on the other two is not enough."""
+    ours, theirs = pty.openpty()
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "kvctl", "tui", "--context", str(home)],
+            cwd=ROOT,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=subprocess.PIPE,
+            timeout=WAIT_S,
+            text=True,
+        )
+    finally:
+        os.close(theirs)
+        os.close(ours)
+    assert done.returncode == Exit.OK
+    assert "needs a terminal" in done.stderr
 
 
 def test_an_audit_has_evidence_and_then_finds_what_was_damaged(run):

@@ -50,3 +50,5 @@ def test_a_context_is_a_name_or_a_directory(monkeypatch, tmp_path):
     assert settings("--context", f"{tmp_path}/x").home().home == tmp_path / "x"
     monkeypatch.setenv("KVCTL_HOME", str(tmp_path / "home"))
     assert settings().home().home == tmp_path / "home"
+    named = settings("--context", "prod").home()
+    assert named.home == tmp_path / "kvctl" / "prod", "a flag beats the environment"
