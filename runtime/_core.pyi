@@ -255,8 +255,12 @@ class Core:
         """(first slot, first device page, count) of the locked path's leading pages that are on the
         device."""
 
+    def copies(self, receipt: int) -> list[tuple[int, int, int, bytes]]:
+        """(generation << 32 | slot, device page, position, digest) of all the path's pages that are
+        on the device, in order; those of `table` come first."""
+
     def keys(self, receipt: int) -> list[bytes]:
-        """32-byte digests of the locked path's pages, in order."""
+        """32-byte digests of all the locked path's pages, in order, wherever they are."""
 
     # computing
     def reserve(self, now: int, receipt: int, pages: int) -> Reservation:
@@ -279,19 +283,27 @@ class Core:
         """Moves wanted since the last call, in order. Nothing else tells of them."""
 
     def complete(
-        self, now: int, op: int, results: bytes, *, bytes: int = 0, duration: int = 0
+        self,
+        now: int,
+        op: int,
+        results: bytes,
+        *,
+        bytes: int = 0,
+        duration: int = 0,
+        detail: str = "",
     ) -> None:
         """The shell's answer to an Action: one byte a page, in the action's order. 0 = it did not
         arrive; 1 = it did; 2 = it did not, and the source is damaged (the source copy is dropped,
-        never served)."""
+        never served). `detail` is for people: why pages did not arrive."""
 
     def damaged(self, now: int, tier: Tier, slot: int, generation: int) -> bool:
         """A check outside any move (the sweep) found this copy damaged: drop it, or mark it
         unusable until whoever holds it lets go. False when the slot has moved on meanwhile."""
 
-    def resident(self, tier: Tier) -> list[tuple[int, int, int, bytes]]:
+    def resident(self, tier: Tier, session: str = "") -> list[tuple[int, int, int, bytes]]:
         """(generation << 32 | slot, page in the tier's pool, position, digest) of every settled
-        copy in the tier that no operation writes: what a sweep checks."""
+        copy in the tier that no operation writes: what a sweep checks. With `session`, only those
+        of its path, in order."""
 
     # hints from operator or router; each answered by exactly one outcome
     def pin(self, now: int, session: str, tier: Tier, ttl: int, owner: str) -> Outcome:
@@ -335,7 +347,7 @@ class Core:
         tier_to: str = "",
         detail: str = "",
     ) -> int:
-        """Append a row that changes no state: kinds request, tool, canary, config. Returns its
+        """Append a row that changes no state: kinds request, tool, canary. Returns its
         seq."""
 
     # looking

@@ -110,7 +110,6 @@ class TieredCache:
         self._waiting: dict[Pipeline, deque[Action]] = {}
         self._flying: dict[int, Action] = {}
         self._open: set[Request] = set()
-        self._paths: dict[str, list[bytes]] = {}
         self._moved: Counter[str] = Counter()
         self._failures: Counter[str] = Counter()
         self._publisher: Publisher | None = None
@@ -155,7 +154,6 @@ class TieredCache:
     def close_session(self, session: str) -> int:
         """End a session and drop what only it held, on every tier; returns how many pages."""
         dropped = self._live().close_session(self.now(), session)
-        self._paths.pop(session, None)
         self.forget_dropped()
         return dropped
 
@@ -225,8 +223,8 @@ class TieredCache:
         """Damage one byte of a copy of the session's deepest page in a tier, to see the canary
         find it. Returns what was flipped; NotResident when the session has nothing there.
         """
-        self._live().session(session)
-        return self.guard.inject(self.now(), hop, session, self._paths.get(session, []))
+        self._live()
+        return self.guard.inject(self.now(), hop, session)
 
     def stats(self) -> dict[str, Any]:
         """Counters since the start: what moved, what failed and why, what was checked."""
@@ -269,17 +267,13 @@ class TieredCache:
             while waiting and pipeline.submit(waiting[0]):
                 waiting.popleft()
 
-    def remember(self, session: str, path: list[bytes]) -> None:
-        """A session's path as its last request wrote it, for `inject`."""
-        self._paths[session] = path
-
     def ended(self, request: Request) -> None:
         self._open.discard(request)
 
     def forget_dropped(self) -> None:
         """Remove stored objects that the core no longer knows."""
         if self._storage:
-            live = {page for _, page, _, _ in self.core.resident("storage")}
+            live = {copy.page for copy in self.guard.copies("storage")}
             for action in self._flying.values():
                 if action.tier_to == "storage":
                     live.update(number for _, number in pages_of(action))
@@ -312,7 +306,12 @@ class TieredCache:
         now, action = self.now(), done.action
         self.guard.report(now, done)
         self.core.complete(
-            now, action.op, bytes(done.results), bytes=done.moved_bytes, duration=done.duration_ns
+            now,
+            action.op,
+            bytes(done.results),
+            bytes=done.moved_bytes,
+            duration=done.duration_ns,
+            detail=", ".join(f"{why}: {n} pages" for why, n in done.failures.items()),
         )
         del self._flying[action.op]
         self._moved[action.kind] += done.moved_bytes

@@ -21,7 +21,7 @@ FLIPPED_BYTE = 0
 
 
 class Copy(NamedTuple):
-    """A page's copy in a tier, as `Core.resident` lists them."""
+    """A page's copy in a tier, as `Core.resident` and `Core.copies` list them."""
 
     owner: int
     page: int
@@ -46,9 +46,9 @@ class Guard:
         self._pools = pools
         self._storage = storage
 
-    def copies(self, tier: "Tier") -> dict[int, Copy]:
-        """Every settled copy of a tier, by its page in the tier's pool."""
-        return {row[1]: Copy(*row) for row in self._core.resident(tier)}
+    def copies(self, tier: "Tier", session: str = "") -> list[Copy]:
+        """Every settled copy of a tier; with `session`, those of its path, in order."""
+        return [Copy(*row) for row in self._core.resident(tier, session)]
 
     def check(
         self,
@@ -90,22 +90,22 @@ class Guard:
             tiers.append("storage")
         counts: dict[str, dict[str, int]] = {}
         for tier in tiers:
-            copies = [*self.copies(tier).values()]
+            copies = self.copies(tier)
             damaged = self.check(now, tier, copies, hop="sweep")
             counts[tier] = {"checked": len(copies), "damaged": len(damaged)}
         return counts
 
-    def inject(self, now: int, tier: "Tier", session: str, path: list[bytes]) -> dict[str, Any]:
-        """Flip one byte of the deepest page of `path` that has a settled copy in `tier`, so that
-        the checker is checked. Returns what was flipped; NotResident when there is nothing to
-        flip.
+    def inject(self, now: int, tier: "Tier", session: str) -> dict[str, Any]:
+        """Flip one byte of the deepest page of the session's path that has a settled copy in
+        `tier`, so that the checker is checked. Returns what was flipped; NotResident when there is
+        nothing to flip, UnknownSession when the session is not open.
         """
-        there = {copy.key: copy for copy in self.copies(tier).values()}
-        target = next((there[key] for key in reversed(path) if key in there), None)
-        if target is None:
+        there = self.copies(tier, session)
+        if not there:
             raise NotResident(
                 f"Session {session!r} has no page on the {tier}; nothing was damaged."
             )
+        target = there[-1]
         if tier == "storage":
             assert self._storage
             self._storage.flip(target.key, FLIPPED_BYTE)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from canary import stamp
 from runtime._core import REASONS, BadArgument
 from runtime.errors import DamagedPage, LayoutError, RequestEnded
+from runtime.guard import Copy
 
 if TYPE_CHECKING:
     import torch
@@ -80,7 +81,7 @@ class Request:
                 f"Request {self.name!r}: a page changed after restore and was dropped. "
                 "Call restore() again."
             )
-        return cache.device_pool.read((page, 1) for page in self._table()[:pages])
+        return cache.device_pool.read((copy.page, 1) for copy in self._copies()[:pages])
 
     def write(self, start_token: int, state: "torch.Tensor") -> int:
         """Cache computed state [layers, 2, kv_heads, n, head_dim] of tokens[start_token :
@@ -106,7 +107,6 @@ class Request:
             core.abort(cache.now(), grant.op, "failed")
             raise
         self._stamp(runs)
-        cache.remember(self.session, core.keys(receipt))
         cache.submit()
         return kept
 
@@ -174,16 +174,14 @@ class Request:
             )
         return start_token // size, count // size
 
-    def _table(self) -> list[int]:
-        """Device pages of the path's leading pages, as far as they are there."""
-        table = self._cache.core.table(self.match.receipt)
-        return [page + i for _, page, count in table for i in range(count)]
+    def _copies(self) -> list[Copy]:
+        """The path's copies on the device, in order; what `restore` counts comes first."""
+        return [Copy(*row) for row in self._cache.core.copies(self.match.receipt)]
 
     def _intact_pages(self, pages: int) -> int:
         """Check the leading pages on the device; how many come before the first damaged one."""
         cache = self._cache
-        copies = cache.guard.copies("device")
-        path = [copies[page] for page in self._table()[:pages]]
+        path = self._copies()[:pages]
         damaged = cache.guard.check(
             cache.now(), "device", path, hop="read", session=self.session, request=self.name
         )
@@ -194,13 +192,13 @@ class Request:
         take, because it had them, are not ours any more.
         """
         cache = self._cache
-        pool, copies = cache.device_pool, cache.guard.copies("device")
-        for page in (first + i for first, count in runs for i in range(count)):
-            if copy := copies.get(page):
+        pool, ours = cache.device_pool, {first + i for first, count in runs for i in range(count)}
+        for copy in self._copies():
+            if copy.page in ours:
                 token = copy.position * cache.page_size
                 mode = cache.guard.mode
-                sentinel = stamp(copy.key, token, copy.owner, pool.page(page), mode)
-                pool.sentinels[page] = list(sentinel)
+                sentinel = stamp(copy.key, token, copy.owner, pool.page(copy.page), mode)
+                pool.sentinels[copy.page] = list(sentinel)
 
 
 def as_tokens(tokens: Any) -> "array[int]":

@@ -138,7 +138,7 @@ commands! {
     7 Reserve { receipt: u64, pages: u32 }
     8 Commit { op: u64, tokens: Cow<'a, [u32]>, start: u32, pages: u32 }
     9 Abort { op: u64, reason: Reason }
-    10 Complete { op: u64, results: Vec<u8>, bytes: u64, duration: i64 }
+    10 Complete { op: u64, results: Vec<u8>, bytes: u64, duration: i64, detail: String }
     11 Damaged { tier: Tier, slot: u32, generation: u32 }
     12 Pin { session: String, tier: Tier, ttl: i64, owner: String }
     13 Unpin { lease: u64 }
@@ -234,8 +234,8 @@ impl Core {
                 self.abort(*op, *reason)?;
                 Reply::Nothing
             }
-            Command::Complete { op, results, bytes, duration } => {
-                self.complete(*op, results, *bytes, *duration)?;
+            Command::Complete { op, results, bytes, duration, detail } => {
+                self.complete(*op, results, *bytes, *duration, detail)?;
                 Reply::Nothing
             }
             Command::Damaged { tier, slot, generation } => {

@@ -7,7 +7,7 @@ use crate::core::{Core, For, Live, ROOT};
 use crate::digest::{Digest, page_digest};
 use crate::keys::{Walk, common_tokens};
 use crate::names::{Kind, Phase, Reason, Tier};
-use crate::records::NONE;
+use crate::records::{NONE, Slot};
 use crate::refusal::{Answer, Refusal};
 use crate::row::Row;
 
@@ -32,6 +32,9 @@ pub struct Miss {
 
 /// (first slot, first device page, count)
 pub type DeviceRun = (u32, u32, u32);
+
+/// (generation << 32 | slot, page in the tier's pool, position, digest)
+pub type Copy = (u64, u32, u32, Digest);
 
 impl Core {
     pub fn look(&mut self, session: &str, request: &str, tokens: &[u32]) -> Answer<Match> {
@@ -108,6 +111,31 @@ impl Core {
     pub fn path_keys(&self, receipt: u64) -> Answer<Vec<Digest>> {
         let node = self.receipt_node(receipt)?;
         Ok(self.state.path_slots(node).map(|(_, slot)| slot.digest).collect())
+    }
+
+    /// The locked path's copies on the device, gaps or not.
+    pub fn copies(&self, receipt: u64) -> Answer<Vec<Copy>> {
+        let slots = self.state.path_slots(self.receipt_node(receipt)?);
+        let there = slots.filter(|(_, slot)| slot.usable(Tier::Device));
+        Ok(there.map(|(id, slot)| self.copy(id, slot, Tier::Device)).collect())
+    }
+
+    /// Every settled copy in a tier; with `session`, only those on its path.
+    pub fn resident(&self, tier: Tier, session: Option<&str>) -> Answer<Vec<Copy>> {
+        let node = match session {
+            Some(name) => Some(self.session_path(&self.known(name)?).0),
+            None => None,
+        };
+        let settled = |(id, slot): (u32, &Slot)| slot.usable(tier).then(|| self.copy(id, slot, tier));
+        Ok(match node {
+            Some(node) => self.state.path_slots(node).filter_map(settled).collect(),
+            None => self.state.slots.iter().filter_map(settled).collect(),
+        })
+    }
+
+    fn copy(&self, id: u32, slot: &Slot, tier: Tier) -> Copy {
+        let owner = (self.state.slots.generation(id) as u64) << 32 | id as u64;
+        (owner, slot.page[tier as usize], slot.position, slot.digest)
     }
 
     /// Device pages of the path to `node`, from page `from` on, as far as they are there without a gap.

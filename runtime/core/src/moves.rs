@@ -200,7 +200,14 @@ impl Core {
         Ok(action)
     }
 
-    pub fn complete(&mut self, id: u64, results: &[u8], bytes: u64, duration: i64) -> Answer<()> {
+    pub fn complete(
+        &mut self,
+        id: u64,
+        results: &[u8],
+        bytes: u64,
+        duration: i64,
+        detail: &str,
+    ) -> Answer<()> {
         let op = self.state.ops.get(&id).filter(|op| op.kind != Kind::Alloc).cloned();
         let op = op.ok_or_else(|| unknown_operation(id))?;
         if results.len() != op.slots.len() {
@@ -217,6 +224,7 @@ impl Core {
         let result_of: std::collections::HashMap<u32, u8> =
             op.slots.iter().copied().zip(results.iter().copied()).collect();
         let mut row = Row::new(op.kind, Phase::Commit);
+        row.detail = (!detail.is_empty()).then(|| detail.into());
         (row.op, row.receipt) = (Some(id), op.receipt);
         (row.session, row.request) = (op.session.clone(), op.request.clone());
         (row.tier_from, row.tier_to) = (Some(from), Some(op.tier_to));
@@ -282,12 +290,5 @@ impl Core {
         let marked = self.mark_damaged(slot, tier, self.state.seq)?;
         self.settle()?;
         Ok(marked)
-    }
-
-    /// (owner, page, position, digest) of every settled copy in a tier.
-    pub fn resident(&self, tier: Tier) -> Vec<(u64, u32, u32, Digest)> {
-        let copies = self.state.slots.iter().filter(|(_, slot)| slot.usable(tier));
-        let owner = |id: u32| (self.state.slots.generation(id) as u64) << 32 | id as u64;
-        copies.map(|(id, s)| (owner(id), s.page[tier as usize], s.position, s.digest)).collect()
     }
 }

@@ -234,20 +234,32 @@ impl World {
             self.shell.pages[to].insert(target, if result == 1 { tag } else { [0xDD; 32] });
             results.push(result);
         }
-        let command = Command::Complete { op: action.op, results: results.clone(), bytes: 1, duration: 1 };
+        let command = Command::Complete {
+            op: action.op,
+            results: results.clone(),
+            bytes: 1,
+            duration: 1,
+            detail: String::new(),
+        };
         self.run(command).unwrap();
-        let late = self.run(Command::Complete { op: action.op, results, bytes: 1, duration: 1 });
+        let late = self.run(Command::Complete {
+            op: action.op,
+            results,
+            bytes: 1,
+            duration: 1,
+            detail: String::new(),
+        });
         assert!(matches!(late, Err(Refusal::UnknownOperation(_))));
     }
 
     fn damage(&mut self, step: &Step) {
         let tier = Tier::ALL[step.a as usize % 3];
-        let copies = self.core.resident(tier);
+        let copies = self.core.resident(tier, None).unwrap();
         let Some((owner, ..)) = copies.get(step.b as usize % copies.len().max(1)) else { return };
         let (slot, generation) = (*owner as u32, (owner >> 32) as u32);
         self.run(Command::Damaged { tier, slot, generation }).unwrap();
         assert!(
-            self.core.resident(tier).iter().all(|copy| copy.0 != *owner),
+            self.core.resident(tier, None).unwrap().iter().all(|copy| copy.0 != *owner),
             "a damaged copy is still served"
         );
     }
@@ -261,7 +273,13 @@ impl World {
             Command::Reserve { receipt: u64::MAX - step.a as u64, pages: u32::MAX },
             Command::Commit { op: u64::MAX, tokens: Cow::Borrowed(&[]), start: u32::MAX, pages: u32::MAX },
             Command::Abort { op: u64::MAX, reason: Reason::None },
-            Command::Complete { op: u64::MAX, results: vec![9], bytes: u64::MAX, duration: i64::MIN },
+            Command::Complete {
+                op: u64::MAX,
+                results: vec![9],
+                bytes: u64::MAX,
+                duration: i64::MIN,
+                detail: String::new(),
+            },
             Command::Unpin { lease: u64::MAX },
             Command::CloseSession { session: "nobody".into() },
             Command::Flush { session: String::new(), owner: String::new() },
@@ -275,7 +293,13 @@ impl World {
                     Command::Commit { op, tokens: Cow::Borrowed(&[9, 9, 9]), start: held + 1, pages: 1 };
                 assert!(self.run(bad).is_err());
             }
-            let long = Command::Complete { op: receipt, results: vec![1], bytes: 0, duration: 0 };
+            let long = Command::Complete {
+                op: receipt,
+                results: vec![1],
+                bytes: 0,
+                duration: 0,
+                detail: String::new(),
+            };
             assert!(self.run(long).is_err());
         }
         assert_eq!(self.core.state.hash(), hash, "a refused command changed the state");
@@ -284,7 +308,7 @@ impl World {
     fn verify(&mut self) {
         self.core.check().unwrap();
         for tier in Tier::ALL {
-            for (_, page, _, digest) in self.core.resident(*tier) {
+            for (_, page, _, digest) in self.core.resident(*tier, None).unwrap() {
                 let tag = self.shell.pages[*tier as usize].get(&page);
                 assert_eq!(tag, Some(&digest), "page {page} of {} has other bytes", tier.name());
             }
@@ -358,7 +382,7 @@ proptest! {
         }
         while let Some(action) = world.shell.moving.pop() {
             let results = vec![0; action.keys.len()];
-            world.run(Command::Complete { op: action.op, results, bytes: 0, duration: 0 }).unwrap();
+            world.run(Command::Complete { op: action.op, results, bytes: 0, duration: 0, detail: String::new() }).unwrap();
         }
         world.now += 1000;
         world.run(Command::Tick {}).unwrap();

@@ -188,7 +188,7 @@ def test_a_damaged_file_is_a_miss_with_its_reason(store, harm, reason):
 
 
 def path(cache) -> set[bytes]:
-    return set(cache._paths["a"])
+    return {copy.key for copy in cache.guard.copies("storage", "a")}
 
 
 def file_of(store, key: bytes):

@@ -14,6 +14,7 @@ use super::log::PyLog;
 use super::tokens::Tokens;
 use crate::command::{Command, Journal, Note, Reply};
 use crate::core::{Config, Core};
+use crate::find;
 use crate::names::{Kind, Phase, Reason, Tier};
 use crate::refusal::{Answer, Refusal};
 
@@ -52,6 +53,10 @@ impl PyCore {
 
 /// (owner, page, position, digest)
 type Copy<'py> = (u64, u32, u32, Bound<'py, PyBytes>);
+
+fn copy_to_python(py: Python<'_>, (owner, page, position, digest): find::Copy) -> Copy<'_> {
+    (owner, page, position, PyBytes::new(py, &digest))
+}
 
 macro_rules! expect {
     ($self:ident, $now:ident, $reply:ident, $command:expr) => {
@@ -175,6 +180,11 @@ impl PyCore {
         Ok(keys.iter().map(|key| PyBytes::new(py, key)).collect())
     }
 
+    fn copies<'py>(&self, py: Python<'py>, receipt: u64) -> PyResult<Vec<Copy<'py>>> {
+        let copies = self.inner().core.copies(receipt)?;
+        Ok(copies.into_iter().map(|copy| copy_to_python(py, copy)).collect())
+    }
+
     fn reserve(&self, now: i64, receipt: u64, pages: u32) -> PyResult<PyReservation> {
         expect!(self, now, Reservation, Command::Reserve { receipt, pages })
     }
@@ -194,9 +204,17 @@ impl PyCore {
         actions.into_iter().map(|action| PyAction::new(py, action)).collect()
     }
 
-    #[pyo3(signature = (now, op, results, *, bytes = 0, duration = 0))]
-    fn complete(&self, now: i64, op: u64, results: Vec<u8>, bytes: u64, duration: i64) -> PyResult<()> {
-        Ok(self.run(now, Command::Complete { op, results, bytes, duration }).map(|_| ())?)
+    #[pyo3(signature = (now, op, results, *, bytes = 0, duration = 0, detail = String::new()))]
+    fn complete(
+        &self,
+        now: i64,
+        op: u64,
+        results: Vec<u8>,
+        bytes: u64,
+        duration: i64,
+        detail: String,
+    ) -> PyResult<()> {
+        Ok(self.run(now, Command::Complete { op, results, bytes, duration, detail }).map(|_| ())?)
     }
 
     fn damaged(&self, now: i64, tier: &str, slot: u32, generation: u32) -> PyResult<bool> {
@@ -204,9 +222,11 @@ impl PyCore {
         expect!(self, now, Flag, Command::Damaged { tier, slot, generation })
     }
 
-    fn resident<'py>(&self, py: Python<'py>, tier: &str) -> PyResult<Vec<Copy<'py>>> {
-        let copies = self.inner().core.resident(self::tier(tier)?);
-        Ok(copies.into_iter().map(|(o, page, at, key)| (o, page, at, PyBytes::new(py, &key))).collect())
+    #[pyo3(signature = (tier, session = ""))]
+    fn resident<'py>(&self, py: Python<'py>, tier: &str, session: &str) -> PyResult<Vec<Copy<'py>>> {
+        let session = (!session.is_empty()).then_some(session);
+        let copies = self.inner().core.resident(self::tier(tier)?, session)?;
+        Ok(copies.into_iter().map(|copy| copy_to_python(py, copy)).collect())
     }
 
     fn pin(&self, now: i64, session: String, tier: &str, ttl: i64, owner: String) -> PyResult<PyOutcome> {
