@@ -171,6 +171,8 @@ class SessionInfo:
     host_pages: int
     storage_pages: int
     """Pages of that path that have a copy in the tier (a page may count in several)."""
+    fastest: tuple[int, int, int]
+    """Pages whose fastest copy is on the device, on the host, in storage; the rest have none."""
     shared_pages: int
     """Pages of the path that another open session's path has too."""
     leases: list[tuple[int, str, str, int, int]]
@@ -304,6 +306,9 @@ class Core:
         """(generation << 32 | slot, page in the tier's pool, position, digest) of every settled
         copy in the tier that no operation writes: what a sweep checks. With `session`, only those
         of its path, in order."""
+
+    def user(self, slot: int) -> str:
+        """The last session that used the slot's page; "" when there is none."""
 
     # hints from operator or router; each answered by exactly one outcome
     def pin(self, now: int, session: str, tier: Tier, ttl: int, owner: str) -> Outcome:

@@ -150,7 +150,8 @@ class Guard:
             )
         if not differs and not reason:
             return None
-        return Violation(hop, tier, session, copy.owner, copy.page, copy.position, differs, reason)
+        whose = session or self._core.user(copy.owner & 0xFFFF_FFFF)
+        return Violation(hop, tier, whose, copy.owner, copy.page, copy.position, differs, reason)
 
     def _note(
         self,
@@ -170,7 +171,7 @@ class Guard:
                 now,
                 "canary",
                 "violation",
-                session=session,
+                session=violation.session,
                 request=request,
                 reason=hop,
                 op=op,

@@ -161,6 +161,11 @@ impl Core {
         self.users.get(node as usize).cloned().flatten()
     }
 
+    /// Last session that used a page.
+    pub fn slot_user(&self, slot: u32) -> Option<Arc<str>> {
+        self.state.slots.get(slot).and_then(|s| self.user(s.node))
+    }
+
     pub(crate) fn set_user(&mut self, nodes: &[u32], session: &Option<Arc<str>>) {
         for node in nodes {
             if self.users.len() <= *node as usize {

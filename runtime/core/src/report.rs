@@ -10,7 +10,10 @@ pub struct SessionReport {
     pub name: Arc<str>,
     pub parent: String,
     pub pages: u32,
+    /// Pages with a copy in each tier.
     pub by_tier: [u32; 3],
+    /// Pages whose fastest copy is there.
+    pub fastest: [u32; 3],
     pub shared: u32,
     /// (lease, tier, owner, pages, expiry in ns)
     pub leases: Vec<(u64, Tier, Arc<str>, u32, i64)>,
@@ -32,11 +35,16 @@ impl State {
     }
 
     pub fn session_report(&self, name: &Arc<str>, session: &Session) -> SessionReport {
-        let mut by_tier = [0; 3];
-        let mut shared = 0;
+        let (mut by_tier, mut fastest, mut shared) = ([0; 3], [0; 3], 0);
         if session.node != NONE {
             for (_, node) in self.upward(session.node) {
                 (0..3).for_each(|t| by_tier[t] += node.copies[t]);
+                if node.copies[0] == node.slots.len() && node.bad == 0 {
+                    fastest[0] += node.slots.len();
+                } else {
+                    let slots = node.slots.iter().filter_map(|s| self.slots.get(s)?.best());
+                    slots.for_each(|tier| fastest[tier as usize] += 1);
+                }
                 shared += if node.sessions > 1 { node.slots.len() } else { 0 };
             }
         }
@@ -46,6 +54,7 @@ impl State {
             parent: session.parent.as_deref().unwrap_or("").to_string(),
             pages: self.path_pages(session.node),
             by_tier,
+            fastest,
             shared,
             leases: mine
                 .map(|(id, l)| (*id, l.tier, l.owner.clone(), self.path_pages(l.node), l.expires))

@@ -44,7 +44,7 @@ answer!(PyAction as "Action" {
 });
 answer!(PySessionInfo as "SessionInfo" {
     name: String, parent: String, pages: u32, device_pages: u32, host_pages: u32, storage_pages: u32,
-    shared_pages: u32, leases: Vec<(u64, &'static str, String, u32, i64)>, last_use: i64,
+    fastest: (u32, u32, u32), shared_pages: u32, leases: Vec<(u64, &'static str, String, u32, i64)>, last_use: i64,
 });
 answer!(PyPoolInfo as "PoolInfo" {
     tier: &'static str, capacity: u32, used: u32, fenced: u32, free: u32, leased: u32,
@@ -135,6 +135,7 @@ impl From<SessionReport> for PySessionInfo {
             device_pages,
             host_pages,
             storage_pages,
+            fastest: s.fastest.into(),
             shared_pages: s.shared,
             leases: leases
                 .map(|(id, tier, owner, n, at)| (id, tier.name(), owner.to_string(), n, at))

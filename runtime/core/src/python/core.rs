@@ -229,6 +229,10 @@ impl PyCore {
         Ok(copies.into_iter().map(|copy| copy_to_python(py, copy)).collect())
     }
 
+    fn user(&self, slot: u32) -> String {
+        self.inner().core.slot_user(slot).map_or(String::new(), |name| name.to_string())
+    }
+
     fn pin(&self, now: i64, session: String, tier: &str, ttl: i64, owner: String) -> PyResult<PyOutcome> {
         let tier = self::tier(tier)?;
         expect!(self, now, Outcome, Command::Pin { session, tier, ttl, owner })
