@@ -5,8 +5,8 @@ never going backwards: a smaller value counts as the last one); what it wants mo
 `Action`s; everything it decides is a row in the `Log`, and folding the rows gives the state.
 
 Words: a *page* is `page_size` tokens; a *slot* is one logical page and keeps its identity while its
-bytes move between tiers; a *node handle* is an opaque integer that goes stale when the node is
-gone. Tiers are named "device", "host" and "storage". Tokens are passed as any C-contiguous buffer
+bytes move between tiers. Tiers are named "device", "host" and "storage".
+Tokens are passed as any C-contiguous buffer
 of 32-bit integers (`array("I")`, a numpy int32/uint32 array) or, slower, a list of ints. Every
 method is safe to call from any thread; calls are serialised by a lock.
 """
@@ -44,9 +44,6 @@ class UnknownLease(CoreError):
 class UnknownReceipt(CoreError):
     """No such lock: never given, or released already (a double release)."""
 
-class StaleHandle(CoreError):
-    """The node that the handle named is gone or shorter than asked."""
-
 class LogError(CoreError):
     """A message that cannot be folded: broken bytes, another epoch, or rows missing before it."""
 
@@ -56,7 +53,7 @@ class Match:
     sequence."""
 
     node: int
-    """Handle of the node where the match ends; the root's handle when nothing matched."""
+    """Node where the match ends, as the log numbers it; the root when nothing matched."""
     pages: int
     """Leading pages of which at least one tier has the bytes."""
     device_pages: int
@@ -220,7 +217,7 @@ class Core:
         write_through: bool = True,
         pin_share: float = 0.5,
         ghosts: int = 4096,
-        log_rows: int = 1 << 20,
+        log_rows: int = 1 << 16,
         journal: bool = False,
     ) -> None: ...
 

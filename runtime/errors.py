@@ -60,7 +60,6 @@ _CORE = (
     "BadArgument",
     "CoreError",
     "LogError",
-    "StaleHandle",
     "UnknownLease",
     "UnknownOperation",
     "UnknownReceipt",

@@ -19,7 +19,7 @@ pub struct Reservation {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Commit {
-    pub node: u64,
+    pub node: u32,
     pub inserted: u32,
     pub healed: u32,
     pub duplicate: u32,
@@ -106,7 +106,7 @@ impl Core {
         let known = walk.pages.min(total).saturating_sub(start);
         let (healed, duplicate) = self.meet_known(id, &op, &walk, start, known)?;
         let node = self.add_new(id, &op, &walk, tokens, start, known, pages)?;
-        self.free_reservation(id, 0, Reason::Unused)?;
+        self.free_reservation(id, Reason::Unused)?;
 
         let end = total.max(held);
         let (node, end) = if end > total { (self.receipt_node(receipt)?, end) } else { (node, total) };
@@ -125,7 +125,7 @@ impl Core {
             self.back_up(node, &asker)?;
         }
         self.settle()?;
-        Ok(Commit { node: self.handle(node), inserted: pages - known, healed, duplicate, runs })
+        Ok(Commit { node, inserted: pages - known, healed, duplicate, runs })
     }
 
     /// Pages whose place the tree knows: ours fill its holes, and are freed where it has the bytes.
@@ -216,7 +216,7 @@ impl Core {
     pub fn abort(&mut self, id: u64, reason: Reason) -> Answer<()> {
         match self.state.ops.get(&id).map(|op| (op.kind, op.draining)) {
             None => return Err(unknown_operation(id)),
-            Some((Kind::Alloc, _)) => self.free_reservation(id, 0, reason)?,
+            Some((Kind::Alloc, _)) => self.free_reservation(id, reason)?,
             Some((_, true)) => {}
             Some((kind, false)) => {
                 let mut row = Row::new(kind, Phase::Abort);
@@ -227,9 +227,9 @@ impl Core {
         self.settle()
     }
 
-    /// Free a reservation's slots from the `keep`th on, and end it.
-    pub(crate) fn free_reservation(&mut self, id: u64, keep: usize, reason: Reason) -> Answer<()> {
-        let slots: Runs = self.reservation(id)?.slots[keep..].iter().copied().collect();
+    /// Free what is left of a reservation, and end it.
+    pub(crate) fn free_reservation(&mut self, id: u64, reason: Reason) -> Answer<()> {
+        let slots: Runs = self.reservation(id)?.slots.iter().copied().collect();
         for run in slots.as_runs() {
             let mut row = Row::new(Kind::Free, Phase::None);
             (row.op, row.slot_from, row.pages, row.reason) =

@@ -153,10 +153,6 @@ impl Core {
         self.state.page_size as usize
     }
 
-    pub(crate) fn handle(&self, node: u32) -> u64 {
-        (self.state.nodes.generation(node) as u64) << 32 | node as u64
-    }
-
     pub(crate) fn user(&self, node: u32) -> Option<Arc<str>> {
         self.users.get(node as usize).cloned().flatten()
     }

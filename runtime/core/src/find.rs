@@ -13,7 +13,7 @@ use crate::row::Row;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Match {
-    pub node: u64,
+    pub node: u32,
     pub pages: u32,
     /// Of them, by fastest tier.
     pub by_tier: [u32; 3],
@@ -45,7 +45,7 @@ impl Core {
         let node = walk.nodes.iter().copied().find(|n| self.state.path_pages(*n) >= pages);
         let node = if pages == 0 { ROOT } else { node.unwrap_or(ROOT) };
         let seq = self.tell_match(Phase::Look, session, request, tokens, node, by_tier, &miss)?;
-        Ok(Match { node: self.handle(node), pages, by_tier, miss, seq, receipt: 0 })
+        Ok(Match { node, pages, by_tier, miss, seq, receipt: 0 })
     }
 
     pub fn acquire(&mut self, session: &str, request: &str, tokens: Arc<[u32]>, grid: u32) -> Answer<Match> {
@@ -62,7 +62,7 @@ impl Core {
         let receipt = self.lock(node, Some(name.clone()), Some(request.into()), seq, tokens.clone())?;
         self.prompts.insert(name, tokens);
         self.settle()?;
-        Ok(Match { node: self.handle(node), pages, by_tier, miss, seq, receipt })
+        Ok(Match { node, pages, by_tier, miss, seq, receipt })
     }
 
     /// Hold the path to `node`; counts as a use.
@@ -90,7 +90,7 @@ impl Core {
         let open =
             self.state.ops.iter().filter(|(_, op)| op.kind == Kind::Alloc && op.receipt == Some(receipt));
         for op in open.map(|(id, _)| *id).collect::<Vec<_>>() {
-            self.free_reservation(op, 0, Reason::Aborted)?;
+            self.free_reservation(op, Reason::Aborted)?;
         }
         self.unlock(receipt)?;
         self.settle()

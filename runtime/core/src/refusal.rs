@@ -7,7 +7,6 @@ pub enum Refusal {
     UnknownOperation(String),
     UnknownLease(String),
     UnknownReceipt(String),
-    StaleHandle(String),
     Log(String),
     /// A row that did not fit the state: a fault of ours, never of the caller.
     Internal(String),

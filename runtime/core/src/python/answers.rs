@@ -28,12 +28,12 @@ macro_rules! answer {
 type Run = (u32, u32, u32);
 
 answer!(PyMatch as "Match" {
-    node: u64, pages: u32, device_pages: u32, host_pages: u32, storage_pages: u32, reason: &'static str,
+    node: u32, pages: u32, device_pages: u32, host_pages: u32, storage_pages: u32, reason: &'static str,
     offset: i64, lost_seq: u64, seq: u64, receipt: u64,
 });
 answer!(PyRestore as "Restore" { ready: u32, pending: u32, ops: Vec<u64> });
 answer!(PyReservation as "Reservation" { op: u64, pages: u32, runs: Vec<Run> });
-answer!(PyCommit as "Commit" { node: u64, inserted: u32, healed: u32, duplicate: u32, runs: Vec<Run> });
+answer!(PyCommit as "Commit" { node: u32, inserted: u32, healed: u32, duplicate: u32, runs: Vec<Run> });
 answer!(PyOutcome as "Outcome" {
     hint: u64, outcome: &'static str, reason: &'static str, pages: u32, asked: u32, pending: u32, lease: u64,
     seq: u64,

@@ -95,7 +95,7 @@ impl PyCore {
     #[new]
     #[pyo3(signature = (*, engine, epoch, namespace, page_size, device, host = 0, storage = 0, page_bytes = 0,
         secret = Vec::new(), wall_offset = 0, now = 0, write_through = true, pin_share = 0.5, ghosts = 4096,
-        log_rows = 1 << 20, journal = false))]
+        log_rows = 1 << 16, journal = false))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         engine: String,

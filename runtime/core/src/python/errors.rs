@@ -14,7 +14,6 @@ struct Errors {
     operation: Py<PyType>,
     lease: Py<PyType>,
     receipt: Py<PyType>,
-    handle: Py<PyType>,
     log: Py<PyType>,
 }
 
@@ -36,7 +35,6 @@ fn errors(py: Python<'_>) -> PyResult<&Errors> {
             operation: make("UnknownOperation", &[root])?,
             lease: make("UnknownLease", &[root])?,
             receipt: make("UnknownReceipt", &[root])?,
-            handle: make("StaleHandle", &[root])?,
             log: make("LogError", &[root])?,
             core: core.clone_ref(py),
         })
@@ -45,7 +43,7 @@ fn errors(py: Python<'_>) -> PyResult<&Errors> {
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let e = errors(module.py())?;
-    for class in [&e.core, &e.bad_argument, &e.session, &e.operation, &e.lease, &e.receipt, &e.handle, &e.log]
+    for class in [&e.core, &e.bad_argument, &e.session, &e.operation, &e.lease, &e.receipt, &e.log]
     {
         let class = class.bind(module.py());
         module.add(class.name()?, class)?;
@@ -66,7 +64,6 @@ impl From<Refusal> for PyErr {
                 Refusal::UnknownOperation(text) => (&e.operation, text),
                 Refusal::UnknownLease(text) => (&e.lease, text),
                 Refusal::UnknownReceipt(text) => (&e.receipt, text),
-                Refusal::StaleHandle(text) => (&e.handle, text),
                 Refusal::Log(text) => (&e.log, text),
                 Refusal::Internal(text) => (&e.core, format!("internal fault, please report: {text}")),
             };
