@@ -50,15 +50,19 @@ def event_columns() -> list[tuple[str, str, str]]:
 
 
 def create(con: duckdb.DuckDBPyConnection) -> None:
-    """Make what is missing. A file from an older version gets its new columns."""
+    """Make what is missing, all or nothing. Rows of the log get a newer version's columns; when
+    another table lacks one it cannot be commented on, and the tables are made again from the
+    segments."""
     columns = event_columns()
     body = ", ".join(f"{name} {kind}" for name, kind, _ in columns)
+    con.execute("BEGIN")
     con.execute(f"CREATE TABLE IF NOT EXISTS events ({body})")
     for name, kind, text in columns:
         con.execute(f"ALTER TABLE events ADD COLUMN IF NOT EXISTS {name} {kind}")
         quoted = text.replace("'", "''")
         con.execute(f"COMMENT ON COLUMN events.{name} IS '{quoted}'")
     con.execute(files("kvctl.store").joinpath("schema.sql").read_text())
+    con.execute("COMMIT")
 
 
 class Database:

@@ -33,13 +33,14 @@ def crashed(path):
 
 
 def test_every_column_is_documented_in_the_database_itself():
-    told = (
-        Database(None)
-        .cursor()
-        .execute("SELECT column_name, comment FROM duckdb_columns() WHERE table_name = 'events'")
-        .fetchall()
-    )
-    assert told == [(name, text) for name, _, text in event_columns()]
+    con = Database(None).cursor()
+    told = con.execute("SELECT column_name, meaning FROM dictionary WHERE table_name = 'events'")
+    assert told.fetchall() == [(name, text) for name, _, text in event_columns()]
+    everything = con.execute(
+        "SELECT table_name, column_name FROM duckdb_columns() WHERE NOT internal"
+    ).fetchall()
+    told = con.execute("SELECT table_name, column_name FROM dictionary WHERE length(meaning) > 1")
+    assert sorted(told.fetchall()) == sorted(everything)
 
 
 def test_every_table_and_view_says_what_it_is():
@@ -89,6 +90,15 @@ def test_a_file_of_an_older_version_gets_its_new_columns(tmp_path):
         con.execute("INSERT INTO events VALUES ('a', 'b', 7)")
     database = Database(path)
     assert database.cursor().execute("SELECT seq, kind FROM events").fetchall() == [(7, None)]
+
+
+def test_a_file_whose_tables_an_older_version_shaped_is_made_again(tmp_path):
+    path = tmp_path / "k.duckdb"
+    with duckdb.connect(str(path)) as con:
+        con.execute("CREATE TABLE pool_state (engine VARCHAR, epoch VARCHAR, seq UBIGINT)")
+    database = Database(path)
+    assert "k.duckdb.damaged-1" in database.aside
+    assert database.cursor().execute("SELECT leased FROM pool_state").fetchall() == []
 
 
 def test_a_file_in_use_by_another_process_is_said_so(tmp_path):
