@@ -110,6 +110,11 @@ class Request:
         cache.submit()
         return kept
 
+    def extend(self, tokens: Any) -> None:
+        """The answer's tokens, as they are decided: `write` may then keep their state as well."""
+        self._live()
+        self.tokens.extend(as_tokens(tokens))
+
     def first_token(self) -> None:
         """Note that the answer has begun."""
         self._live()

@@ -3,7 +3,8 @@
 Answers are exactly those of a run without any cache, because both prefill on one absolute grid: a
 chunk ends at every multiple of GRID_TOKENS, hits are rounded down to it, and only pages that whole
 chunks filled are stored. The last, partial chunk and the decoded tokens are computed again on the
-next turn: their K/V would differ in the last bits from what a prefill computes.
+next turn: a decode's K/V differ in the last bits (2e-5) from what a prefill computes.
+`keep_decoded` stores them all the same; then answers should be equal, and need not be.
 """
 
 from __future__ import annotations
@@ -54,13 +55,17 @@ class TransformersEngine:
     """A model and its cache.
 
     network: a transformers causal LM whose layers all keep plain keys and values.
-    stop: the token that ends an answer. GRID_TOKENS must be a multiple of the cache's page size.
+    stop: the token that ends an answer. keep_decoded: store the K/V of answers too.
+    GRID_TOKENS must be a multiple of the cache's page size.
     """
 
-    def __init__(self, network: Any, cache: TieredCache, *, stop: int) -> None:
+    def __init__(
+        self, network: Any, cache: TieredCache, *, stop: int, keep_decoded: bool = False
+    ) -> None:
         self._network = network
         self._cache = cache
         self._stop = stop
+        self._keep_decoded = keep_decoded
 
     def generate(
         self, request: str, session: str, tokens: Sequence[int], max_new: int, *, parent: str = ""
@@ -82,10 +87,13 @@ class TransformersEngine:
             held.first_token()
             prefilled = time.perf_counter()
 
-            whole = _on_grid(len(tokens))
+            stored, whole = hit, _on_grid(len(tokens))
             if whole > hit:
-                held.write(hit, _state(past, hit, whole))
+                stored += held.write(hit, _state(past, hit, whole))
             answer = _decode(self._network, past, first, max_new, self._stop, self._cache.step)
+            if self._keep_decoded and stored >= whole:
+                held.extend(answer)
+                held.write(stored, _state(past, stored, past.get_seq_length()))
         return Generation(
             tokens=answer,
             prompt_tokens=len(tokens),

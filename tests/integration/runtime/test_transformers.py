@@ -29,7 +29,7 @@ def text(model):
 @pytest.fixture
 def serving(model, tmp_path):
     @contextmanager
-    def serve(device=64, host=0, storage=0):
+    def serve(device=64, host=0, storage=0, **options):
         with TieredCache(
             adapter.layout_of(model.network.config, PAGE),
             engine="test",
@@ -41,7 +41,7 @@ def serving(model, tmp_path):
         ) as cache:
             yield (
                 cache,
-                adapter.TransformersEngine(model.network, cache, stop=model.stop_token),
+                adapter.TransformersEngine(model.network, cache, stop=model.stop_token, **options),
             )
             cache.core.check()
 
@@ -92,6 +92,17 @@ def test_only_whole_prefilled_chunks_are_stored(text, serving):
         assert cache.core.session("s").pages == GRID // PAGE
         with cache.begin("r2", "s", text[: GRID + PAGE + 1] + done.tokens) as held:
             assert held.match.pages == GRID // PAGE
+
+
+def test_decoded_pages_are_stored_when_asked_for_and_give_the_same_tokens(model, text, serving):
+    prompt = text[: 2 * GRID - NEW + 1]
+    with serving(keep_decoded=True) as (cache, engine):
+        said = engine.generate("r0", "s", prompt, NEW).tokens
+        assert cache.core.session("s").pages == 2 * GRID // PAGE
+        following = prompt + said + text[5000:5020]
+        done = engine.generate("r1", "s", following, NEW)
+    assert done.hit_tokens == 2 * GRID
+    assert done.tokens == plain(model, following)
 
 
 def test_an_answer_ends_at_the_stop_token(model, text):
