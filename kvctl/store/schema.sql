@@ -56,7 +56,8 @@ COMMENT ON COLUMN engines.problem IS 'what is wrong with this log, or empty';
 CREATE TABLE IF NOT EXISTS session_state (
     engine VARCHAR NOT NULL, epoch VARCHAR NOT NULL, session VARCHAR NOT NULL, parent VARCHAR NOT NULL,
     open BOOLEAN NOT NULL, pages UINTEGER, device_pages UINTEGER, host_pages UINTEGER,
-    storage_pages UINTEGER, shared_pages UINTEGER, leases VARCHAR NOT NULL, last_use BIGINT,
+    storage_pages UINTEGER, fastest_device UINTEGER, fastest_host UINTEGER,
+    fastest_storage UINTEGER, shared_pages UINTEGER, leases VARCHAR NOT NULL, last_use BIGINT,
     seq UBIGINT NOT NULL
 );
 COMMENT ON TABLE session_state IS
@@ -67,6 +68,9 @@ COMMENT ON COLUMN session_state.pages IS 'pages of its last committed path';
 COMMENT ON COLUMN session_state.device_pages IS 'of those, the ones with a copy on the device';
 COMMENT ON COLUMN session_state.host_pages IS '... on the host; a page may count in several tiers';
 COMMENT ON COLUMN session_state.storage_pages IS '... in storage';
+COMMENT ON COLUMN session_state.fastest_device IS 'pages whose fastest copy is on the device';
+COMMENT ON COLUMN session_state.fastest_host IS '... on the host';
+COMMENT ON COLUMN session_state.fastest_storage IS '... in storage; what is left of pages has no copy';
 COMMENT ON COLUMN session_state.shared_pages IS 'pages that another open session''s path has too';
 COMMENT ON COLUMN session_state.leases IS 'JSON list of {lease, tier, owner, pages, expires}';
 COMMENT ON COLUMN session_state.last_use IS 'when a request last used it, ns since 1970';

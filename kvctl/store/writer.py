@@ -122,7 +122,8 @@ class Writer:
         )
         self._con.execute(
             "UPDATE session_state SET open = false, pages = 0, device_pages = 0, host_pages = 0,"
-            f" storage_pages = 0, shared_pages = 0, leases = '[]' {where} AND open",
+            " storage_pages = 0, fastest_device = 0, fastest_host = 0, fastest_storage = 0,"
+            f" shared_pages = 0, leases = '[]' {where} AND open",
             key,
         )
         if state.pools:
@@ -167,6 +168,7 @@ def _session(state: State, session: SessionInfo) -> Row:
         {"lease": lease, "tier": tier, "owner": owner, "pages": pages, "expires": end + state.wall}
         for lease, tier, owner, pages, end in session.leases
     ]
+    on_device, on_host, in_storage = session.fastest
     return {
         "engine": state.engine,
         "epoch": state.epoch,
@@ -177,6 +179,9 @@ def _session(state: State, session: SessionInfo) -> Row:
         "device_pages": session.device_pages,
         "host_pages": session.host_pages,
         "storage_pages": session.storage_pages,
+        "fastest_device": on_device,
+        "fastest_host": on_host,
+        "fastest_storage": in_storage,
         "shared_pages": session.shared_pages,
         "leases": json.dumps(leases),
         "last_use": session.last_use + state.wall,

@@ -28,19 +28,9 @@ def bar(parts: Sequence[tuple[str, int]], total: int, width: int) -> Content:
 
 
 def residency(session: Mapping[str, Any]) -> list[tuple[str, int]]:
-    """A session's pages by the fastest tier that has a copy.
-
-    The log counts copies per tier. Tiers lose the tail of a path first, so copies nest: the pages
-    with a copy anywhere are as many as the fullest tier has.
-    """
-    pages = session["pages"]
-    reached, parts = 0, []
-    for tier in ("device", "host", "storage"):
-        up_to = min(pages, max(reached, session[f"{tier}_pages"]))
-        parts.append((tier, up_to - reached))
-        reached = up_to
-    parts.append(("missing", pages - reached))
-    return parts
+    """A session's pages by the fastest tier that has a copy."""
+    parts = [(tier, session[f"fastest_{tier}"]) for tier in ("device", "host", "storage")]
+    return [*parts, ("missing", session["pages"] - sum(count for _, count in parts))]
 
 
 def legend() -> Content:

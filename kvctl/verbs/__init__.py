@@ -23,9 +23,11 @@ status {}
 
 engines {all_epochs: bool = false}     TABLE of ENGINE, columns in the order above
 sessions {engine, session, limit = 500}
-  TABLE engine, epoch, session, parent, open, pages, device_pages, host_pages, storage_pages,
-  shared_pages, requests, tokens, hit_tokens, hit_rate (0..1|null), last_reason, leases (list of
-  {"lease", "tier", "owner", "pages", "expires"}), last_use, seq; most recently used first.
+  TABLE engine, epoch, session, parent, open, pages, device_pages, host_pages, storage_pages
+  (copies: a page may count in several), fastest_device, fastest_host, fastest_storage (pages by
+  their fastest copy; the rest of pages has none), shared_pages, requests, tokens, hit_tokens,
+  hit_rate (0..1|null), last_reason, leases (list of {"lease", "tier", "owner", "pages",
+  "expires"}), last_use, seq; most recently used first.
   Closed sessions have open false and zero pages.
 pools {engine}
   TABLE engine, epoch, tier, capacity, used, fenced, free, leased, seq

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 SQL = """
 SELECT s.engine, s.epoch, s.session, s.parent, s.open, s.pages, s.device_pages, s.host_pages,
-    s.storage_pages, s.shared_pages, coalesce(r.requests, 0) AS requests, r.tokens, r.hit_tokens,
+    s.storage_pages, s.fastest_device, s.fastest_host, s.fastest_storage, s.shared_pages,
+    coalesce(r.requests, 0) AS requests, r.tokens, r.hit_tokens,
     r.hit_tokens / nullif(r.tokens, 0) AS hit_rate, r.last_reason, s.leases, s.last_use, s.seq
 FROM session_state s JOIN latest USING (engine, epoch)
 LEFT JOIN (

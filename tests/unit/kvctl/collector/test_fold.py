@@ -59,9 +59,12 @@ def test_folding_every_message_gives_the_engines_own_state():
     assert tables.all("SELECT tier, used, free FROM pool_state") == [
         (pool.tier, pool.used, pool.free) for pool in core.pools()
     ]
-    assert dict(tables.all("SELECT session, pages FROM session_state WHERE open")) == {
-        session.name: session.pages for session in core.sessions()
-    }
+    where = tables.all(
+        "SELECT session, pages, fastest_device, fastest_host, fastest_storage FROM session_state"
+        " WHERE open ORDER BY session"
+    )
+    assert where == sorted((s.name, s.pages, *s.fastest) for s in core.sessions())
+    assert any(page and lower for _, _, page, *lower in where)
 
 
 def test_the_same_records_give_the_same_rows_however_they_are_cut_into_batches():

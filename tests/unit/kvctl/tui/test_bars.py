@@ -3,29 +3,26 @@ import pytest
 from kvctl.tui.bars import bar, residency
 
 
-def counts(**pages):
-    names = ("pages", "device_pages", "host_pages", "storage_pages")
-    return dict.fromkeys(names, 0) | pages
+def session(pages, device=0, host=0, storage=0):
+    return {
+        "pages": pages,
+        "fastest_device": device,
+        "fastest_host": host,
+        "fastest_storage": storage,
+    }
 
 
-@pytest.mark.parametrize(
-    ("session", "shares"),
-    [
-        (counts(), [0, 0, 0, 0]),
-        (counts(pages=40, device_pages=10, host_pages=20, storage_pages=30), [10, 10, 10, 10]),
-        (counts(pages=40, device_pages=40, host_pages=40, storage_pages=40), [40, 0, 0, 0]),
-        (counts(pages=40, device_pages=10, storage_pages=5), [10, 0, 0, 30]),
-        (counts(pages=40, host_pages=60), [0, 40, 0, 0]),
-    ],
-)
-def test_each_page_counts_once_in_its_fastest_tier(session, shares):
-    parts = residency(session)
-    assert [amount for _, amount in parts] == shares
-    assert sum(shares) == session["pages"]
+def test_each_page_counts_once_where_its_fastest_copy_is_or_as_missing():
+    assert residency(session(40, 10, 20, 3)) == [
+        ("device", 10),
+        ("host", 20),
+        ("storage", 3),
+        ("missing", 7),
+    ]
 
 
 def test_a_bar_is_to_scale_and_full():
-    assert bar(residency(counts(pages=4, device_pages=1, host_pages=2)), 4, 8).plain == "▇▇▅▅····"
+    assert bar(residency(session(4, device=1, host=1)), 4, 8).plain == "▇▇▅▅····"
 
 
 def test_what_is_there_at_all_can_be_seen():
@@ -43,4 +40,4 @@ def test_a_bar_fills_its_width_exactly(width, total):
 
 
 def test_nothing_to_draw_is_blank():
-    assert bar(residency(counts()), 0, 5).plain == "     "
+    assert bar(residency(session(0)), 0, 5).plain == "     "
