@@ -28,6 +28,7 @@ pub struct Commit {
 
 impl Core {
     pub fn reserve(&mut self, receipt: u64, pages: u32) -> Answer<Reservation> {
+        self.given(receipt)?;
         let asker = self.for_receipt(receipt)?;
         let op = self.number();
         let mut row = Row::new(Kind::Alloc, Phase::Ask);
@@ -75,7 +76,8 @@ impl Core {
         let op = self.reservation(id)?.clone();
         let receipt = op.receipt.ok_or_else(|| Refusal::Internal("a reservation without a lock".into()))?;
         let asker = self.for_receipt(receipt)?;
-        let held = self.state.path_pages(self.receipt_node(receipt)?);
+        let locked = self.receipt_node(receipt)?;
+        let held = self.state.path_pages(locked);
         let total = start.saturating_add(pages);
         let page = self.page();
         if pages as usize > op.slots.len() {
@@ -97,10 +99,11 @@ impl Core {
         }
         let tokens = &tokens[..tokens.len().min(total.max(held) as usize * page)];
         let walk = self.keys.walk(&self.state, ROOT, tokens);
-        if walk.pages < held.min(total) {
+        let agreed = held.min(total);
+        let through = |nodes: &[u32]| nodes.iter().copied().find(|n| self.state.path_pages(*n) >= agreed);
+        if walk.pages < agreed || agreed > 0 && through(&walk.nodes) != through(&self.state.path(locked)) {
             return Err(Refusal::BadArgument(format!(
-                "the tokens leave the locked path after {} of {held} pages",
-                walk.pages
+                "the tokens leave the locked path within its first {agreed} pages"
             )));
         }
         let known = walk.pages.min(total).saturating_sub(start);
@@ -109,7 +112,7 @@ impl Core {
         self.free_reservation(id, Reason::Unused)?;
 
         let end = total.max(held);
-        let (node, end) = if end > total { (self.receipt_node(receipt)?, end) } else { (node, total) };
+        let node = if end > total { locked } else { node };
         let mut row = Row::new(Kind::Lock, Phase::Extend);
         (row.receipt, row.node, row.end_page, row.op) = (Some(receipt), Some(node), Some(end), Some(id));
         self.emit(row)?;
@@ -122,7 +125,7 @@ impl Core {
         }
         let runs = self.device_runs(node, start, total);
         if self.config.write_through {
-            self.back_up(node, &asker)?;
+            self.back_up(node, &asker, |_, slot| !slot.usable(Tier::Storage))?;
         }
         self.settle()?;
         Ok(Commit { node, inserted: pages - known, healed, duplicate, runs })

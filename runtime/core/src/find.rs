@@ -86,7 +86,7 @@ impl Core {
     }
 
     pub fn release(&mut self, receipt: u64) -> Answer<()> {
-        self.live_of(receipt)?;
+        self.given(receipt)?;
         let open =
             self.state.ops.iter().filter(|(_, op)| op.kind == Kind::Alloc && op.receipt == Some(receipt));
         for op in open.map(|(id, _)| *id).collect::<Vec<_>>() {
@@ -158,10 +158,16 @@ impl Core {
     }
 
     pub(crate) fn live_of(&self, receipt: u64) -> Answer<&Live> {
-        let unknown = || {
-            Refusal::UnknownReceipt(format!("lock {receipt} is not held: never given, or released already"))
-        };
-        self.live.get(&receipt).ok_or_else(unknown)
+        self.live.get(&receipt).ok_or_else(|| unknown_receipt(receipt))
+    }
+
+    /// A lock that was given to a caller, and not one that a hint holds.
+    pub(crate) fn given(&self, receipt: u64) -> Answer<()> {
+        if self.is_of_hint(receipt) {
+            Err(unknown_receipt(receipt))
+        } else {
+            self.live_of(receipt).map(|_| ())
+        }
     }
 
     pub(crate) fn receipt_node(&self, receipt: u64) -> Answer<u32> {
@@ -300,4 +306,8 @@ impl Core {
         row.score = (miss.offset >= 0).then_some(miss.offset);
         self.emit(row)
     }
+}
+
+fn unknown_receipt(receipt: u64) -> Refusal {
+    Refusal::UnknownReceipt(format!("lock {receipt} is not held: never given, or released already"))
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::core::{Core, For};
 use crate::names::{Kind, Phase, Reason, Tier};
-use crate::records::NONE;
+use crate::records::{NONE, Slot};
 use crate::refusal::{Answer, Refusal};
 use crate::row::Row;
 
@@ -91,7 +91,7 @@ impl Core {
         if granted == 0 {
             return self.answer("pin", Phase::Rejected, Reason::Budget, &session, owner, (0, asked, 0));
         }
-        let missing = |s: &crate::records::Slot| !s.usable(tier) && (s.best().is_some() || s.awaits(tier));
+        let missing = |s: &Slot| !s.usable(tier) && (s.best().is_some() || s.awaits(tier));
         let pending = if tier == Tier::Storage { 0 } else { self.path_where(node, missing).len() as u32 };
         let outcome = match (pending, granted < asked) {
             (0, false) => (Phase::Accepted, Reason::None),
@@ -213,7 +213,7 @@ impl Core {
 
     /// Drop the device copies that have another copy below.
     fn drop_demoted(&mut self, nodes: &[u32], cause: u64) -> Answer<()> {
-        let safe = |s: &crate::records::Slot| {
+        let safe = |s: &Slot| {
             let below = s.usable(Tier::Host) || s.usable(Tier::Storage);
             s.has(Tier::Device) && below && s.readers[Tier::Device as usize] == 0
         };
@@ -273,7 +273,7 @@ impl Core {
         let mut dropped =
             Dropped { asked: self.path_where(node, |s| !s.is_gone()).len() as u32, ..Dropped::default() };
         let (own, obstacle) = self.own_nodes(session, None, None);
-        let idle = |s: &crate::records::Slot| s.here != 0 && s.coming == 0 && s.readers == [0; 3];
+        let idle = |s: &Slot| s.here != 0 && s.coming == 0 && s.readers == [0; 3];
         let slots = self.copies_of(&own, idle);
         dropped.lost = slots.len() as u32;
         dropped.left = dropped.asked - dropped.lost;
@@ -294,7 +294,7 @@ impl Core {
     }
 
     /// The end of a session's path that only it names and that nobody holds (on `tier`, or on any), in path
-    /// order; and what ends it towards the root. The lock `except` does not count.
+    /// order; and what ends it towards the root. The lock `except` does not count, as far as it reaches.
     fn own_nodes(
         &self,
         session: &str,
@@ -302,7 +302,8 @@ impl Core {
         except: Option<u64>,
     ) -> (Vec<u32>, Option<Reason>) {
         let (node, _) = self.session_path(session);
-        let locks = except.is_some() as u32;
+        let excepted = except.and_then(|receipt| self.state.receipts.get(&receipt));
+        let excepted = excepted.map_or(Vec::new(), |receipt| self.state.path(receipt.node));
         let mut own = Vec::new();
         for (id, record) in self.state.upward(node) {
             let leased = match tier {
@@ -310,7 +311,7 @@ impl Core {
                 None => record.leases != [0; 3],
             };
             let obstacle = match () {
-                () if record.locks > locks => Some(Reason::Locked),
+                () if record.locks > excepted.contains(&id) as u32 => Some(Reason::Locked),
                 () if record.sessions > 1 => Some(Reason::Shared),
                 () if leased => Some(Reason::Leased),
                 () => None,
@@ -325,7 +326,7 @@ impl Core {
         (own, None)
     }
 
-    fn copies_of(&self, nodes: &[u32], wanted: impl Fn(&crate::records::Slot) -> bool) -> Vec<u32> {
+    fn copies_of(&self, nodes: &[u32], wanted: impl Fn(&Slot) -> bool) -> Vec<u32> {
         let slots = nodes.iter().filter_map(|n| self.state.nodes.get(*n)).flat_map(|n| n.slots.iter());
         slots.filter(|s| self.state.slots.get(*s).is_some_and(&wanted)).collect()
     }
@@ -362,6 +363,11 @@ impl Core {
         Ok(Outcome { hint, outcome, reason, pages, asked, pending, lease: 0, seq })
     }
 
+    /// Whether a hint holds this lock; such a lock is nobody else's to use or to give back.
+    pub(crate) fn is_of_hint(&self, receipt: u64) -> bool {
+        self.hints.values().any(|hint| hint.receipt == receipt)
+    }
+
     /// Hold the path and move until the wish is fulfilled or cannot be.
     fn wait_for(&mut self, answer: &Outcome, wish: Wish, session: Arc<str>, node: u32) -> Answer<()> {
         let receipt = self.lock(node, Some(session.clone()), None, answer.seq, Arc::from([]))?;
@@ -394,14 +400,15 @@ impl Core {
                 self.bring_to_device(hint.receipt)?;
             }
             Wish::Pin(_) => {
-                self.back_up_once(node, &asker, &failed)?;
+                self.back_up(node, &asker, |id, _| !failed.contains(&id))?;
                 self.fetch(node, &asker, &failed)?;
             }
             Wish::Prefetch => {
                 self.fetch(node, &asker, &failed)?;
             }
             Wish::Demote => {
-                self.back_up_once(node, &asker, &failed)?;
+                let bare = |id, slot: &Slot| !slot.usable(Tier::Storage) && !failed.contains(&id);
+                self.back_up(node, &asker, bare)?;
             }
         }
         let tier = match hint.wish {
@@ -418,17 +425,9 @@ impl Core {
         Ok(())
     }
 
-    fn back_up_once(&mut self, node: u32, asker: &For, failed: &BTreeSet<u32>) -> Answer<()> {
-        if failed.is_empty() {
-            self.back_up(node, asker)?;
-        }
-        Ok(())
-    }
-
     /// Operations that bring pages of a path to a tier, or on their way there.
     fn ops_bringing(&self, node: u32, tier: Tier) -> BTreeSet<u64> {
-        let coming =
-            |s: &crate::records::Slot| s.awaits(tier) || (tier == Tier::Device && s.awaits(Tier::Host));
+        let coming = |s: &Slot| s.awaits(tier) || (tier == Tier::Device && s.awaits(Tier::Host));
         let slots: BTreeSet<u32> = self.path_where(node, coming).into_iter().collect();
         let ops = self.state.ops.iter().filter(|(_, op)| op.slots.iter().any(|s| slots.contains(s)));
         ops.filter(|(_, op)| op.kind != Kind::Offload && op.kind != Kind::Alloc).map(|(id, _)| *id).collect()

@@ -40,6 +40,7 @@ pub const SOURCE_DAMAGED: u8 = 2;
 
 impl Core {
     pub fn restore(&mut self, receipt: u64) -> Answer<Restore> {
+        self.given(receipt)?;
         let restore = self.bring_to_device(receipt)?;
         self.settle()?;
         Ok(restore)
@@ -78,10 +79,16 @@ impl Core {
         Ok(found)
     }
 
-    /// Back up what the path has on the device and nowhere below, in path order.
-    pub(crate) fn back_up(&mut self, node: u32, asker: &For) -> Answer<Option<(u64, u32)>> {
-        let bare = |s: &Slot| s.usable(Tier::Device) && s.lacks(Tier::Host) && !s.has(Tier::Storage);
-        let slots = self.path_where(node, bare);
+    /// Back up, in path order, what is wanted of the pages that are on the device and not on the host.
+    pub(crate) fn back_up(
+        &mut self,
+        node: u32,
+        asker: &For,
+        wanted: impl Fn(u32, &Slot) -> bool,
+    ) -> Answer<Option<(u64, u32)>> {
+        let path = self.state.path_slots(node);
+        let bare = path.filter(|(_, slot)| slot.usable(Tier::Device) && slot.lacks(Tier::Host));
+        let slots: Vec<u32> = bare.filter(|(id, slot)| wanted(*id, slot)).map(|(id, _)| id).collect();
         self.start_move(Kind::Backup, &slots, asker)
     }
 
