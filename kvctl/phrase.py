@@ -1,6 +1,7 @@
 """What a row of the log says, in one short phrase. Pure; see the table of kinds in
 ARCHITECTURE.md."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,8 +31,19 @@ def phrase(row: Mapping[str, Any]) -> str:
     if row.get("cause"):
         parts.append(f"because of #{row['cause']}")
     if row.get("detail"):
-        parts.append(plain(row["detail"]))
+        parts.append(copy(row["detail"]) if kind == "canary" else plain(row["detail"]))
     return ", ".join(part for part in parts if part)
+
+
+def copy(detail: str) -> str:
+    """The copy that a violation or an injected fault is about (canary.Violation.detail)."""
+    try:
+        told = json.loads(detail)
+        where = f"page {told['page']} of {told.get('tier') or told['hop']}"
+        what = ", ".join(told.get("what", ["one byte flipped"]))
+        return plain(f"{where}, position {told['position']} of its path: {what}")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return plain(detail)
 
 
 def _where(row: Mapping[str, Any]) -> str:

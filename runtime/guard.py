@@ -150,8 +150,7 @@ class Guard:
             )
         if not differs and not reason:
             return None
-        whose = session or self._core.user(copy.owner & 0xFFFF_FFFF)
-        return Violation(hop, tier, whose, copy.owner, copy.page, copy.position, differs, reason)
+        return Violation(hop, tier, session, copy.owner, copy.page, copy.position, differs, reason)
 
     def _note(
         self,
@@ -171,7 +170,7 @@ class Guard:
                 now,
                 "canary",
                 "violation",
-                session=violation.session,
+                session=violation.session or self._core.user(violation.slot),
                 request=request,
                 reason=hop,
                 op=op,

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from helpers import engine
+from helpers.engine import Engine
 
 from kvctl.cli import main
 from kvctl.context import Context
@@ -53,8 +53,8 @@ def terminal(tmp_path):
 
 def test_tui_starts_its_server_and_a_pin_is_seen_to_happen(terminal, tmp_path):
     home = tmp_path / "home"
-    with engine.running(tmp_path / "store") as address:
-        options = f"--engine '{address}' --context '{home}'"
+    with Engine(tmp_path / "store") as toy:
+        options = f"--engine '{toy.address}' --context '{home}'"
         environment = f"env PYTHONPATH='{ROOT}' TERM='{os.environ.get('TERM', 'screen')}'"
         terminal.start(f"{environment} '{sys.executable}' -m kvctl tui {options}")
         try:

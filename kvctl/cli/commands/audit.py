@@ -6,15 +6,18 @@ import argparse
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from canary import Verdict, judge
 from kvctl.cli.commands.demo import add_workload
 from kvctl.cli.opening import opened
 from kvctl.cli.settings import Settings
 from kvctl.errors import NotEstablished, Refused
 from kvctl.exits import Exit
 from kvctl.output import narrate, print_json, print_table, records
+from kvctl.phrase import copy
 from kvctl.source import Source
 from kvctl.text import plain
 
@@ -36,8 +39,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--fail-on",
         choices=("violations", "gaps"),
         default="violations",
-        help="gaps: also when rows of the log were lost; default: violations",
+        help="gaps: lost rows of the log are a finding (exit 1) by themselves; otherwise they leave"
+        " an audit that found nothing without proof (exit 5); default: violations",
     )
+
+
+@dataclass(frozen=True)
+class Audited:
+    """One engine's life so far, after a sweep of every copy it holds."""
+
+    engine: str
+    canary: dict[str, Any]
+    """The verb's answer (kvctl.verbs)."""
+    gaps: int
+    verdict: Verdict
 
 
 def run(args: argparse.Namespace, settings: Settings) -> int:
@@ -45,13 +60,13 @@ def run(args: argparse.Namespace, settings: Settings) -> int:
         engines = _engines(source, args.engine)
         if args.inject:
             _inject(source, engines, args.inject)
-        answers = {engine: _swept(source, engine, settings.timeout_s) for engine in engines}
-        gaps = source.ask("status")["gaps"]
-    _print(answers, gaps, settings.output)
-    violations = sum(answer["violations"] for answer in answers.values())
-    if violations or (args.fail_on == "gaps" and gaps):
-        return Exit.FINDINGS
-    return Exit.OK
+        audited = [_audit(source, engine, settings.timeout_s) for engine in engines]
+    _print(audited, settings.output)
+    codes = {each.verdict.exit_code for each in audited}
+    if args.fail_on == "gaps" and any(each.gaps for each in audited):
+        codes.add(Exit.FINDINGS)
+    # What was found counts, whatever else could not be established.
+    return next(code for code in (Exit.FINDINGS, Exit.NOT_ESTABLISHED, Exit.OK) if code in codes)
 
 
 def _engines(source: Source, wanted: str | None) -> list[str]:
@@ -65,46 +80,53 @@ def _engines(source: Source, wanted: str | None) -> list[str]:
     return found
 
 
-def _swept(source: Source, engine: str, timeout_s: float) -> dict[str, Any]:
-    """The engine's `canary` answer once its log shows the sweep; the log is the evidence."""
-    before = source.ask("canary", engine=engine)["checks"]
-    swept = sum(tier["checked"] for tier in source.ask("sweep", engine=engine)["tiers"].values())
-    if not swept:
-        raise NotEstablished(f"engine {engine!r} holds no copy, so nothing was checked")
+def _audit(source: Source, engine: str, timeout_s: float) -> Audited:
+    """Judged once the engine's log shows the sweep, for the log is the evidence."""
+    before = _swept(source.ask("canary", engine=engine))
+    said = sum(tier["checked"] for tier in source.ask("sweep", engine=engine)["tiers"].values())
     deadline = time.monotonic() + timeout_s
-    while (answer := source.ask("canary", engine=engine))["checks"] < before + swept:
+    while (seen := _swept(answer := source.ask("canary", engine=engine)) - before) < said:
         if time.monotonic() > deadline:
-            raise NotEstablished(
-                f"engine {engine!r} says it checked {swept} copies, but its log does not show it"
-            )
+            narrate(f"kvctl: {plain(engine)} says it checked {said} copies; its log shows {seen}")
+            break
         time.sleep(POLL_PERIOD_S)
-    return answer
+    (log,) = (e for e in source.ask("status")["engines"] if e["engine"] == engine)
+    verdict = judge(
+        checked_pages=seen if seen >= said else 0,
+        violations=answer["violations"],
+        lost_rows=log["lost_rows"],
+    )
+    return Audited(engine, answer, log["gaps"], verdict)
 
 
-def _print(answers: dict[str, dict[str, Any]], gaps: int, output: str) -> None:
+def _swept(canary: dict[str, Any]) -> int:
+    return sum(hop["checks"] for hop in records(canary["hops"]) if hop["hop"] == "sweep")
+
+
+def _print(audited: list[Audited], output: str) -> None:
     hops = {
         "columns": ["engine", "hop", "checks", "violations"],
-        "rows": [
-            [engine, *row] for engine, answer in answers.items() for row in answer["hops"]["rows"]
-        ],
+        "rows": [[each.engine, *row] for each in audited for row in each.canary["hops"]["rows"]],
     }
-    found = [row for answer in answers.values() for row in records(answer["violations_table"])]
-    checks, violations, injected = (
-        sum(answer[name] for answer in answers.values())
-        for name in ("checks", "violations", "injected")
-    )
+    found = [row for each in audited for row in records(each.canary["violations_table"])]
     if output == "json":
-        totals = {"checks": checks, "violations": violations, "injected": injected, "gaps": gaps}
-        print_json({**totals, "hops": records(hops), "found": found})
+        totals = {
+            name: sum(each.canary[name] for each in audited)
+            for name in ("checks", "violations", "injected")
+        }
+        totals["gaps"] = sum(each.gaps for each in audited)
+        verdicts = [{"engine": each.engine, **asdict(each.verdict)} for each in audited]
+        print_json({**totals, "verdicts": verdicts, "hops": records(hops), "found": found})
     else:
         print_table(hops, output)
     for row in found:
-        whose = f"session {row['session']}" if row["session"] else "no session named"
+        whose = f"session {row['session']!r}" if row["session"] else "no session known"
         narrate(
-            f"kvctl: damaged at {row['hop']}: {plain(whose)}, {plain(row['detail'])} "
-            f"(row {row['seq']} of {plain(row['engine'])})"
+            f"kvctl: damaged, found by {row['hop']}: {copy(row['detail'])}; {plain(whose)}"
+            f" (row {row['seq']} of {plain(row['engine'])})"
         )
-    narrate(f"kvctl: {checks} checks, {violations} violations, {injected} injected, {gaps} gaps")
+    for each in audited:
+        narrate(f"kvctl: {plain(each.engine)}: {each.verdict.message}")
 
 
 def _inject(source: Source, engines: list[str], tier: str) -> None:

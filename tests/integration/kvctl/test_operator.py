@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from helpers import engine
+from helpers.engine import Engine
 
 from kvctl.cli import main
 from kvctl.context import Context
@@ -25,8 +25,9 @@ WAIT_S = 30
 def home(tmp_path_factory):
     """The context of a server that has everything the engine said."""
     home = tmp_path_factory.mktemp("home")
-    with engine.running(tmp_path_factory.mktemp("store")) as address:
-        assert main(["serve", "--detach", "--engine", address, "--context", str(home)]) == Exit.OK
+    with Engine(tmp_path_factory.mktemp("store")) as toy:
+        serve = ["serve", "--detach", "--engine", toy.address, "--context", str(home)]
+        assert main(serve) == Exit.OK
         source = LiveSource(Context(home))
         wait(lambda: source.ask("summary")["finished"] == 6)
         wait(lambda: source.ask("status")["engines"][0]["state"] == "live")
@@ -217,7 +218,7 @@ def test_an_audit_has_evidence_and_then_finds_what_was_damaged(run):
     found = json.loads(out)
     assert (found["violations"], found["injected"]) == (1, 1)
     assert len(found["found"]) == 1
-    assert "damaged at sweep" in err
+    assert "found by sweep" in err
 
 
 async def test_the_screen_acts_on_the_engine_and_shows_the_effect(home):

@@ -27,6 +27,17 @@ from kvctl.phrase import outcome, phrase
             "pin by op: 4 of 9 pages, budget",
         ),
         ({"kind": "tool", "detail": "\x1b[2J"}, "\\x1b[2J"),
+        (
+            {"kind": "canary", "phase": "violation", "reason": "sweep", "pages": 1}
+            | {"detail": '{"tier": "host", "page": 4, "position": 3, "what": ["content"]}'},
+            "1 page, sweep, page 4 of host, position 3 of its path: content",
+        ),
+        (
+            {"kind": "canary", "phase": "inject"}
+            | {"detail": '{"hop": "device", "page": 4, "position": 3, "byte": 0}'},
+            "page 4 of device, position 3 of its path: one byte flipped",
+        ),
+        ({"kind": "canary", "phase": "violation", "detail": "[] \n"}, "[] \\n"),
         ({"kind": "lock"}, ""),
     ],
 )
