@@ -110,7 +110,7 @@ class Subscriber:
         if not 3 <= len(frames) <= 5 or len(frames[1]) != 8:
             self.malformed += 1
             return []
-        self._heard_at, self.heard, self.silent = time.monotonic(), True, False
+        self._hear()
         if not frames[2]:
             return self._sequence.heartbeat(
                 int.from_bytes(frames[1], "big", signed=True), frames[-1]
@@ -123,10 +123,14 @@ class Subscriber:
             return []
         if not self._sequence.asking:
             return []
+        self._hear()
         self._deadline = time.monotonic() + self._replay_timeout_s
         if frames[-2] == REPLAY_END:
             return self._sequence.answered()
         return self._take(frames[-2], frames[-1], replayed=True)
+
+    def _hear(self) -> None:
+        self._heard_at, self.heard, self.silent = time.monotonic(), True, False
 
     def _take(self, number_frame: bytes, payload: bytes, *, replayed: bool) -> list[Item]:
         number = int.from_bytes(number_frame, "big")

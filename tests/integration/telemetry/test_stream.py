@@ -51,6 +51,16 @@ def test_what_was_sent_before_a_subscriber_came_is_replayed():
     assert messages(items) == list(range(31))
 
 
+def test_who_answers_a_replay_has_been_heard_whenever_its_next_heartbeat_is():
+    with publisher(ListLog([notes(1, 1)]), heartbeat_s=60) as pub:
+        while not pub.messages:
+            time.sleep(0.01)
+        with follow(pub) as sub:
+            assert not sub.heard
+            until(sub, messages)
+            assert sub.heard
+
+
 def test_an_idle_engine_still_sends_its_rows():
     """events-19"""
     log = ListLog()
