@@ -165,6 +165,7 @@ class Server:
             str(follower.address): {
                 "epoch": follower.epoch,
                 "state": follower.state,
+                "lag_ms": follower.lag.ms(),
                 "bad": follower.bad,
             }
             for follower in self._collector.followers()

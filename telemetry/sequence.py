@@ -106,6 +106,11 @@ class Sequence:
         return items + self._advance()
 
     @property
+    def said(self) -> int:
+        """Highest number that the engine is known to have sent in this epoch; -1 for none."""
+        return max(self._known, self.next - 1)
+
+    @property
     def asking(self) -> bool:
         return self._asking
 

@@ -58,6 +58,11 @@ class Subscriber:
         return self._sequence.bad
 
     @property
+    def said(self) -> tuple[str, int]:
+        """Epoch and highest number that the engine is known to have sent, received or not."""
+        return self._sequence.epoch, self._sequence.said
+
+    @property
     def duplicates(self) -> int:
         return self._sequence.duplicates
 

@@ -164,16 +164,22 @@ class Collector:
             try:
                 self._writer.write(rows)
                 self.problem = ""
-                return
+                return self._tell()
             except duckdb.FatalException as error:
                 # The open database is void. What it lost is in the segments.
                 self.problem = f"the database failed and was opened again: {error}"
                 if self._reopen():
-                    return
+                    return self._tell()
             except duckdb.Error as error:
                 self.problem = f"the tables cannot be written, segments can: {error}"
             if self._stop.wait(RETRY_S):
                 return
+
+    def _tell(self) -> None:
+        """Whoever measures how far the tables are behind learns what they have."""
+        for follower in self.followers():
+            if stored := self._fold.resume(str(follower.address)):
+                follower.lag.stored(*stored)
 
     def _reopen(self) -> bool:
         try:

@@ -37,7 +37,7 @@ class Life:
     seq: int = 0
     """Last row received."""
     number: int = -1
-    """Last message received."""
+    """Last message received, or given up as lost."""
     wall: int = 0
     rows: int = 0
     messages: int = 0
@@ -46,7 +46,6 @@ class Life:
     lost_rows: int = 0
     trust: str = "exact"
     claimed: str = ""
-    lag_ms: float | None = None
     first_ts: int = 0
     last_ts: int = 0
     problem: str = ""
@@ -72,7 +71,6 @@ class Life:
             "number": self.number,
             "rows": self.rows,
             "messages": self.messages,
-            "lag_ms": self.lag_ms,
             "dropped": self.dropped,
             "gaps": self.gaps,
             "lost_rows": self.lost_rows,
@@ -125,6 +123,7 @@ class Fold:
         life = self._current.get(header["address"])
         if life is not None and life.epoch == header["epoch"]:
             life.lost = f"messages {header['first']}..{header['last']}: {header['reason']}"
+            life.number = max(life.number, header["last"])
             self._touch(life)
 
     def _touch(self, life: Life) -> None:
@@ -168,7 +167,6 @@ class Fold:
         life.messages += 1
         life.last_ts = ts[-1].as_py()
         life.wall = life.last_ts - message.batch["clock"][-1].as_py()
-        life.lag_ms = max(0.0, (received - life.last_ts) / 1e6)
         rows.add(life.owner, message.batch)
         rows.messages.append(
             {

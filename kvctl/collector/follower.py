@@ -7,6 +7,7 @@ import threading
 import time
 import traceback
 
+from kvctl.collector.lag import Lag
 from kvctl.collector.segment import Record
 from telemetry.address import EngineAddress
 from telemetry.message import Epoch, Gap, Item, Message
@@ -31,6 +32,7 @@ class Follower:
         self._epoch = resume[0] if resume else ""
         self._heard = False
         self.problem = ""
+        self.lag = Lag(resume)
         self._subscriber = Subscriber(address, resume=resume)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"follow {address.events}")
@@ -59,7 +61,9 @@ class Follower:
         try:
             with self._subscriber as subscriber:
                 while not self._stop.is_set():
-                    for item in subscriber.poll(POLL_S):
+                    items = subscriber.poll(POLL_S)
+                    self.lag.said(*subscriber.said)
+                    for item in items:
                         self._put(item)
                     self._heard = self._heard or subscriber.heard
         except Exception as error:

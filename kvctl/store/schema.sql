@@ -30,7 +30,7 @@ COMMENT ON COLUMN messages.folded_hash IS 'ours, from folding the log; null when
 CREATE TABLE IF NOT EXISTS engines (
     engine VARCHAR NOT NULL, epoch VARCHAR NOT NULL, life UINTEGER NOT NULL, address VARCHAR NOT NULL,
     seq UBIGINT NOT NULL, number UBIGINT NOT NULL, rows UBIGINT NOT NULL, messages UBIGINT NOT NULL,
-    lag_ms DOUBLE, dropped UBIGINT NOT NULL, gaps UINTEGER NOT NULL, lost_rows UBIGINT NOT NULL,
+    dropped UBIGINT NOT NULL, gaps UINTEGER NOT NULL, lost_rows UBIGINT NOT NULL,
     trust VARCHAR NOT NULL, state_hash VARCHAR NOT NULL, gapless BOOLEAN NOT NULL,
     first_ts BIGINT NOT NULL, last_ts BIGINT NOT NULL, problem VARCHAR NOT NULL
 );
@@ -40,10 +40,9 @@ engine''s own state_hash; after_gap = rows are missing; mismatch = the hashes di
 COMMENT ON COLUMN engines.life IS 'order in which epochs were met';
 COMMENT ON COLUMN engines.address IS 'where it publishes, replays and takes commands';
 COMMENT ON COLUMN engines.seq IS 'last row received';
-COMMENT ON COLUMN engines.number IS 'last message received, -1 for none';
+COMMENT ON COLUMN engines.number IS 'last message received, or given up as lost';
 COMMENT ON COLUMN engines.rows IS 'rows received';
 COMMENT ON COLUMN engines.messages IS 'messages received';
-COMMENT ON COLUMN engines.lag_ms IS 'age of the last message when it came';
 COMMENT ON COLUMN engines.dropped IS 'rows that the engine itself lost';
 COMMENT ON COLUMN engines.gaps IS 'stretches of rows that are lost';
 COMMENT ON COLUMN engines.lost_rows IS 'rows in them';

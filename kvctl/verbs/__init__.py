@@ -13,13 +13,15 @@ each engine's latest epoch only.
 status {}
   {"mode": "live"|"file", "source": str, "pid": int|null, "started": ns|null, "version": str,
    "rows": int, "messages": int, "gaps": int, "lost_rows": int, "dropped": int, "violations": int,
-   "lag_ms": float|null (worst of the engines), "problem": str, "engines": [ENGINE…]}
+   "lag_ms": float|null (the worst engine's), "problem": str, "engines": [ENGINE…]}
   ENGINE = {"engine", "epoch", "address", "state": "live"|"silent"|"waiting"|"recorded",
    "seq": last row, "number": last message, "rows", "messages", "lag_ms": float|null,
    "dropped": rows the engine itself lost, "gaps": int, "lost_rows": int,
    "trust": "exact"|"after_gap"|"mismatch", "state_hash": folded, "gapless": bool,
    "first_ts", "last_ts", "problem": ""|str}
-  An address that has said nothing yet is listed with engine "" and state "waiting".
+  lag_ms: how long the tables have been behind what the engine has said; 0 when they have all of it,
+  null when nobody follows it. An address that has said nothing yet is listed with engine "" and
+  state "waiting".
 
 engines {all_epochs: bool = false}     TABLE of ENGINE, columns in the order above
 sessions {engine, session, limit = 500}

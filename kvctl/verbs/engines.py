@@ -62,6 +62,7 @@ def _engines(store: Store, all_epochs: bool) -> list[dict[str, Any]]:
         now = live.get(engine["address"])
         current = now is not None and now["epoch"] == engine["epoch"]
         engine["state"] = now["state"] if now is not None and current else "recorded"
+        engine["lag_ms"] = now["lag_ms"] if now is not None and current else None
     heard = {engine["address"] for engine in known if engine["state"] != "recorded"}
     blank = dict.fromkeys(ENGINE) | {"engine": "", "epoch": "", "state": "waiting", "problem": ""}
     waiting = [blank | {"address": address} for address in live if address not in heard]

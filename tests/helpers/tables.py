@@ -28,7 +28,6 @@ def store_of(*lives: tuple[str, str, list[dict[str, Any]]]) -> Store:
             "number": 0,
             "rows": len(rows),
             "messages": 1,
-            "lag_ms": 1.0,
             "dropped": 0,
             "gaps": 0,
             "lost_rows": 0,

@@ -100,6 +100,13 @@ def test_a_live_server_and_its_closed_file_give_the_same_answers(tmp_path, serve
     file.close()
 
 
+def test_an_idle_engine_is_not_late(served, engine):
+    heard = served.ask("status")["engines"][0]["last_ts"]
+    time.sleep(1.5)  # Longer than what counts as late.
+    (idle,) = served.ask("status")["engines"]
+    assert (idle["state"], idle["last_ts"], idle["lag_ms"]) == ("live", heard, 0)
+
+
 def test_an_action_reaches_the_engine_with_its_epoch_and_is_on_record(served, control):
     answer = served.ask("pin", session="s1", operator="me@here")
     assert (answer["outcome"], answer["lease"], answer["engine"]) == ("accepted", 7, "eng")
