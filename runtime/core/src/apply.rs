@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::bitmap::Bitmap;
+use crate::members::Members;
 use crate::names::{Kind, Phase, Reason, Tier};
 use crate::records::{Lease, NONE, Namespace, Node, Op, Receipt, Session, Slot};
 use crate::row::Row;
@@ -191,7 +192,7 @@ impl State {
         let below = self.node(tail)?;
         let kids_with = Tier::ALL.iter().map(|t| below.has_below(*t) as u32).collect::<Vec<_>>();
         let kids_with = [kids_with[0], kids_with[1], kids_with[2]];
-        self.touched.push(head);
+        self.touch(head);
         if !self.nodes.insert(head, Node { slots: front, kids: 1, copies, kids_with, bad, ..old }) {
             return Err(format!("node {head} exists"));
         }
@@ -233,23 +234,18 @@ impl State {
                     request: row.request.clone(),
                     receipt: row.receipt,
                     draining: false,
-                    slots: Vec::new(),
+                    slots: Members::default(),
                 },
             );
         }
-        self.ops.update(&id, |op| op.slots.extend(row.slots().iter()));
+        self.ops.update(&id, |op| op.slots.join(row.slots()));
         Ok(())
     }
 
     fn leave_op(&mut self, id: u64, row: &Row) -> Applied {
         let run = row.slots();
-        let gone = self.ops.update(&id, |op| {
-            let before = op.slots.len();
-            op.slots.retain(|s| !run.iter().contains(s));
-            before - op.slots.len()
-        });
-        match gone {
-            Some(n) if n == run.count as usize => Ok(()),
+        match self.ops.update(&id, |op| op.slots.leave(run)) {
+            Some(true) => Ok(()),
             _ => Err(format!("operation {id} does not have slots {run:?}")),
         }
     }
@@ -281,16 +277,15 @@ impl State {
         if self.node(node)?.end() != start {
             return Err(format!("insert row {} leaves a hole in node {node}", row.seq));
         }
-        self.change_node(node, |n| n.slots.push(run.first, run.count))?;
+        self.count_in_node(node, |n| n.slots.push(run.first, run.count))?;
         for (i, slot) in run.iter().enumerate() {
-            self.change_slot(slot, |s| {
+            self.unfence_page(Tier::Device);
+            self.copy_arrives(slot, Tier::Device, |s| {
                 s.node = node;
                 s.position = start + i as u32;
                 s.coming = 0;
                 s.digest = row.digests[i];
             })?;
-            self.unfence_page(Tier::Device);
-            self.copy_arrives(slot, Tier::Device)?;
         }
         Ok(())
     }
@@ -303,9 +298,10 @@ impl State {
         for (temporary, target) in row.slots().iter().zip(targets.iter()) {
             let page = self.slot(temporary)?.page[d];
             self.slots.remove(temporary);
-            self.change_slot(target, |s| (s.page[d], s.lost, s.lost_why) = (page, 0, Reason::None))?;
             self.unfence_page(Tier::Device);
-            self.copy_arrives(target, Tier::Device)?;
+            self.copy_arrives(target, Tier::Device, |s| {
+                (s.page[d], s.lost, s.lost_why) = (page, 0, Reason::None);
+            })?;
         }
         Ok(())
     }
@@ -329,7 +325,7 @@ impl State {
         let left = self.node(node)?.slots.len().checked_sub(run.count);
         let left = left.ok_or_else(|| format!("node {node} has fewer than {} pages", run.count))?;
         let mut tail = Runs::default();
-        self.change_node(node, |n| tail = n.slots.split_off(left))?;
+        self.count_in_node(node, |n| tail = n.slots.split_off(left))?;
         if tail.as_runs() != [run] {
             return Err(format!("slots {run:?} are not the end of node {node}"));
         }
@@ -344,7 +340,7 @@ impl State {
         }
         let gone = self.nodes.remove(node).filter(Node::is_unnamed);
         let parent = gone.ok_or_else(|| format!("node {node} is still named"))?.parent;
-        self.change_node(parent, |n| n.kids -= 1)
+        self.count_in_node(parent, |n| n.kids -= 1)
     }
 
     fn apply_evict(&mut self, row: &Row) -> Applied {
@@ -352,16 +348,13 @@ impl State {
         for slot in row.slots().iter() {
             if row.phase == Phase::Marked {
                 self.change_slot(slot, |s| s.bad |= tier.bit())?;
-                self.change_node(self.slot(slot)?.node, |n| n.bad += 1)?;
+                self.count_in_node(self.slot(slot)?.node, |n| n.bad += 1)?;
                 continue;
             }
             if self.slot(slot)?.readers[tier as usize] > 0 {
                 return Err(format!("slot {slot} is being read on {}", tier.name()));
             }
-            self.copy_leaves(slot, tier)?;
-            if self.slot(slot)?.is_gone() {
-                self.change_slot(slot, |s| (s.lost, s.lost_why) = (row.seq, row.reason))?;
-            }
+            self.copy_leaves(slot, tier, row.seq, row.reason)?;
         }
         Ok(())
     }
@@ -404,16 +397,17 @@ impl State {
         self.leave_op(id, row)?;
         for slot in row.slots().iter() {
             let page = self.slot(slot)?.page[to as usize];
-            self.change_slot(slot, |s| {
+            let moved = |s: &mut Slot| {
                 s.coming &= !to.bit();
                 s.readers[from as usize] -= 1;
-            })?;
-            self.touched.push(self.slot(slot)?.node);
+            };
+            self.touch(self.slot(slot)?.node);
             self.unfence_page(to);
             if row.phase == Phase::Commit {
-                self.copy_arrives(slot, to)?;
+                self.copy_arrives(slot, to, moved)?;
             } else {
                 self.change_slot(slot, |s| {
+                    moved(s);
                     s.page[to as usize] = NONE;
                     if s.is_gone() {
                         (s.lost, s.lost_why) = (row.seq, row.reason);
@@ -427,9 +421,9 @@ impl State {
 
     fn new_node(&mut self, id: u32, node: Node) -> Applied {
         if node.parent != NONE {
-            self.change_node(node.parent, |n| n.kids += 1)?;
+            self.count_in_node(node.parent, |n| n.kids += 1)?;
         }
-        self.touched.push(id);
+        self.touch(id);
         if !self.nodes.insert(id, node) {
             return Err(format!("node {id} exists"));
         }

@@ -97,6 +97,12 @@ impl<T: Record> Arena<T> {
         Some(result)
     }
 
+    /// Change what `Record::mix` leaves out; costs no hashing.
+    pub fn update_counts(&mut self, id: u32, change: impl FnOnce(&mut T)) -> Option<()> {
+        let entry = self.chunks.get_mut(id as usize / CHUNK)?.get_mut(id as usize % CHUNK)?;
+        entry.record.as_mut().map(change)
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         let entries = self.chunks.iter().flatten().enumerate();
         entries.filter_map(|(id, e)| e.record.as_ref().map(|r| (id as u32, r)))

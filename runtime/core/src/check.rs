@@ -95,7 +95,8 @@ impl State {
         let mut writers: HashMap<(u32, Tier), u32> = HashMap::new();
         let mut readers: HashMap<(u32, Tier), u32> = HashMap::new();
         for (id, op) in self.ops.iter() {
-            for slot in &op.slots {
+            hold!(op.slots.hash() == op.slots.rehash(), "operation {id} has a wrong hash of its slots");
+            for slot in op.slots.iter() {
                 hold!(self.slots.get(*slot).is_some(), "operation {id} names slot {slot}, which is gone");
                 *writers.entry((*slot, op.tier_to)).or_default() += 1;
                 if let Some(from) = op.tier_from {

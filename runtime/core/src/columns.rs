@@ -203,25 +203,38 @@ fn digests(rows: &[Row]) -> ArrayRef {
 struct Columns<'a>(&'a RecordBatch);
 
 impl Columns<'_> {
-    fn number<T: ArrowPrimitiveType>(&self, name: &str, i: usize) -> Option<T::Native> {
-        let array = self.0.column_by_name(name)?.as_primitive_opt::<T>()?;
-        array.is_valid(i).then(|| array.value(i))
+    fn numbers<T: ArrowPrimitiveType>(&self, name: &str, rows: &mut [Row], set: fn(&mut Row, T::Native)) {
+        let array = self.0.column_by_name(name).and_then(|c| c.as_primitive_opt::<T>());
+        let Some(array) = array.filter(|a| a.null_count() < a.len()) else { return };
+        for (row, number) in rows.iter_mut().zip(array) {
+            number.into_iter().for_each(|n| set(row, n));
+        }
     }
 
-    fn word(&self, name: &str, i: usize) -> Option<&str> {
-        let array = self.0.column_by_name(name)?.as_dictionary_opt::<Int32Type>()?;
-        let key = array.key(i)?;
-        let values = array.values().as_string_opt::<i32>()?;
-        (key < values.len()).then(|| values.value(key))
+    /// Each word is read once, however many rows have it.
+    fn words<W: Clone>(
+        &self,
+        name: &str,
+        rows: &mut [Row],
+        parse: impl Fn(&str) -> Option<W>,
+        set: fn(&mut Row, W),
+    ) -> Result<(), String> {
+        let Some(column) = self.0.column_by_name(name) else { return Ok(()) };
+        let array = column.as_dictionary_opt::<Int32Type>();
+        let Some((array, values)) = array.and_then(|a| Some((a, a.values().as_string_opt::<i32>()?))) else {
+            return Err(format!("column {name} is {}, not a dictionary of text", column.data_type()));
+        };
+        let words: Vec<Option<W>> = values.iter().map(|word| parse(word?)).collect();
+        for (row, key) in rows.iter_mut().zip(array.keys()) {
+            let Some(key) = key.map(|k| k as usize).filter(|k| values.is_valid(*k)) else { continue };
+            let word = words[key].clone().ok_or_else(|| format!("unknown {name} {:?}", values.value(key)))?;
+            set(row, word);
+        }
+        Ok(())
     }
 
-    fn name<T>(&self, name: &str, i: usize, parse: fn(&str) -> Option<T>) -> Result<Option<T>, String> {
-        let Some(word) = self.word(name, i) else { return Ok(None) };
-        parse(word).map(Some).ok_or_else(|| format!("unknown {name} {word:?}"))
-    }
-
-    fn arc(&self, name: &str, i: usize) -> Option<Arc<str>> {
-        self.word(name, i).map(Arc::from)
+    fn names(&self, name: &str, rows: &mut [Row], set: fn(&mut Row, Arc<str>)) -> Result<(), String> {
+        self.words(name, rows, |word| Some(Arc::from(word)), set)
     }
 }
 
@@ -232,43 +245,46 @@ fn read_batch(batch: &RecordBatch, rows: &mut Vec<Row>) -> Result<(), String> {
             return Err(format!("column {name} is {}, not {data_type}", column.data_type()));
         }
     }
-    let c = Columns(batch);
-    for i in 0..batch.num_rows() {
-        let kind = c.name("kind", i, Kind::parse)?.ok_or("a row without a kind")?;
-        let mut row = Row::new(kind, c.name("phase", i, Phase::parse)?.unwrap_or(Phase::None));
-        row.seq = c.number::<UInt64Type>("seq", i).ok_or("a row without a seq")?;
-        row.clock = c.number::<Int64Type>("clock", i).ok_or("a row without a clock")?;
-        row.cause = c.number::<UInt64Type>("cause", i);
-        row.op = c.number::<UInt64Type>("op", i);
-        row.session = c.arc("session", i);
-        row.parent_session = c.arc("parent_session", i);
-        row.request = c.arc("request", i);
-        row.namespace = c.number::<UInt32Type>("namespace", i);
-        row.node = c.number::<UInt32Type>("node", i);
-        row.parent = c.number::<UInt32Type>("parent", i);
-        row.slot_from = c.number::<UInt32Type>("slot_from", i);
-        row.page_from = c.number::<UInt32Type>("page_from", i);
-        row.pages = c.number::<UInt32Type>("pages", i);
-        row.end_page = c.number::<UInt32Type>("end_page", i);
-        row.component = c.name("component", i, Component::parse)?;
-        row.tier_from = c.name("tier_from", i, Tier::parse)?;
-        row.tier_to = c.name("tier_to", i, Tier::parse)?;
-        row.tokens = c.number::<Int64Type>("tokens", i);
-        let hit = ["device_tokens", "host_tokens", "storage_tokens"];
-        if let [Some(d), Some(h), Some(s)] = hit.map(|name| c.number::<Int64Type>(name, i)) {
-            row.hit_tokens = Some([d, h, s]);
+    for name in ["seq", "clock", "kind"] {
+        if batch.column_by_name(name).is_none_or(|column| column.null_count() > 0) {
+            return Err(format!("a row without a {name}"));
         }
-        row.bytes = c.number::<UInt64Type>("bytes", i);
-        row.duration = c.number::<Int64Type>("duration", i);
-        row.reason = c.name("reason", i, Reason::parse)?.unwrap_or(Reason::None);
-        row.policy = c.word("policy", i).and_then(|name| POLICIES.iter().find(|p| **p == name).copied());
-        row.score = c.number::<Int64Type>("score", i);
-        row.skipped = c.number::<UInt32Type>("skipped", i);
-        row.receipt = c.number::<UInt64Type>("receipt", i);
-        row.digests = read_digests(batch, i)?;
-        row.detail = read_detail(batch, i);
-        rows.push(row);
     }
+    let at = rows.len();
+    rows.resize(at + batch.num_rows(), Row::new(Kind::Gap, Phase::None));
+    let (c, rows) = (Columns(batch), &mut rows[at..]);
+    c.numbers::<UInt64Type>("seq", rows, |row, n| row.seq = n);
+    c.numbers::<Int64Type>("clock", rows, |row, n| row.clock = n);
+    c.words("kind", rows, Kind::parse, |row, kind| row.kind = kind)?;
+    c.words("phase", rows, Phase::parse, |row, phase| row.phase = phase)?;
+    c.numbers::<UInt64Type>("cause", rows, |row, n| row.cause = Some(n));
+    c.numbers::<UInt64Type>("op", rows, |row, n| row.op = Some(n));
+    c.names("session", rows, |row, name| row.session = Some(name))?;
+    c.names("parent_session", rows, |row, name| row.parent_session = Some(name))?;
+    c.names("request", rows, |row, name| row.request = Some(name))?;
+    c.numbers::<UInt32Type>("namespace", rows, |row, n| row.namespace = Some(n));
+    c.numbers::<UInt32Type>("node", rows, |row, n| row.node = Some(n));
+    c.numbers::<UInt32Type>("parent", rows, |row, n| row.parent = Some(n));
+    c.numbers::<UInt32Type>("slot_from", rows, |row, n| row.slot_from = Some(n));
+    c.numbers::<UInt32Type>("page_from", rows, |row, n| row.page_from = Some(n));
+    c.numbers::<UInt32Type>("pages", rows, |row, n| row.pages = Some(n));
+    c.numbers::<UInt32Type>("end_page", rows, |row, n| row.end_page = Some(n));
+    c.words("component", rows, Component::parse, |row, component| row.component = Some(component))?;
+    c.words("tier_from", rows, Tier::parse, |row, tier| row.tier_from = Some(tier))?;
+    c.words("tier_to", rows, Tier::parse, |row, tier| row.tier_to = Some(tier))?;
+    c.numbers::<Int64Type>("tokens", rows, |row, n| row.tokens = Some(n));
+    c.numbers::<Int64Type>("device_tokens", rows, |row, n| row.hit_tokens.get_or_insert_default()[0] = n);
+    c.numbers::<Int64Type>("host_tokens", rows, |row, n| row.hit_tokens.get_or_insert_default()[1] = n);
+    c.numbers::<Int64Type>("storage_tokens", rows, |row, n| row.hit_tokens.get_or_insert_default()[2] = n);
+    c.numbers::<UInt64Type>("bytes", rows, |row, n| row.bytes = Some(n));
+    c.numbers::<Int64Type>("duration", rows, |row, n| row.duration = Some(n));
+    c.words("reason", rows, Reason::parse, |row, reason| row.reason = reason)?;
+    c.words("policy", rows, |name| Some(policy(name)), |row, policy| row.policy = policy)?;
+    c.numbers::<Int64Type>("score", rows, |row, n| row.score = Some(n));
+    c.numbers::<UInt32Type>("skipped", rows, |row, n| row.skipped = Some(n));
+    c.numbers::<UInt64Type>("receipt", rows, |row, n| row.receipt = Some(n));
+    read_digests(batch, rows)?;
+    read_details(batch, rows);
     Ok(())
 }
 
@@ -285,18 +301,29 @@ fn fits(actual: &DataType, documented: &str) -> bool {
     }
 }
 
-fn read_digests(batch: &RecordBatch, i: usize) -> Result<Vec<[u8; 32]>, String> {
-    let array = batch.column_by_name("digests").and_then(|c| c.as_binary_opt::<i32>());
-    let Some(array) = array.filter(|a| a.is_valid(i)) else { return Ok(Vec::new()) };
-    match array.value(i).as_chunks::<32>() {
-        (whole, []) => Ok(whole.to_vec()),
-        _ => Err(format!("digests of {} bytes are not 32 a page", array.value(i).len())),
-    }
+/// A policy of a newer engine than this is told, not known: nothing is decided by it.
+fn policy(name: &str) -> Option<&'static str> {
+    POLICIES.iter().find(|known| **known == name).copied()
 }
 
-fn read_detail(batch: &RecordBatch, i: usize) -> Option<Arc<str>> {
-    let array = batch.column_by_name("detail")?.as_string_opt::<i32>()?;
-    array.is_valid(i).then(|| Arc::from(array.value(i)))
+fn read_digests(batch: &RecordBatch, rows: &mut [Row]) -> Result<(), String> {
+    let Some(array) = batch.column_by_name("digests").and_then(|c| c.as_binary_opt::<i32>()) else {
+        return Ok(());
+    };
+    for (row, bytes) in rows.iter_mut().zip(array) {
+        match bytes.unwrap_or_default().as_chunks::<32>() {
+            (whole, []) => row.digests = whole.to_vec(),
+            (_, rest) => return Err(format!("digests are 32 bytes a page; {} are left over", rest.len())),
+        }
+    }
+    Ok(())
+}
+
+fn read_details(batch: &RecordBatch, rows: &mut [Row]) {
+    let Some(array) = batch.column_by_name("detail").and_then(|c| c.as_string_opt::<i32>()) else { return };
+    for (row, text) in rows.iter_mut().zip(array) {
+        row.detail = text.map(Arc::from);
+    }
 }
 
 #[cfg(test)]

@@ -54,6 +54,13 @@ impl Mixer {
         self.b = fold(self.b.wrapping_add(word).rotate_left(23), 0xA076_1D64_78BD_642F);
     }
 
+    /// Half of it is as good as all of it here, and being a hash already it needs no step for each word.
+    pub fn digest(&mut self, digest: &Digest) {
+        let (head, _) = digest.as_chunks::<8>();
+        self.word(u64::from_le_bytes(head[0]));
+        self.b ^= u64::from_le_bytes(head[1]);
+    }
+
     pub fn text(&mut self, text: &str) {
         self.word(text.len() as u64);
         self.word(xxhash_rust::xxh3::xxh3_64(text.as_bytes()));

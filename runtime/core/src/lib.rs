@@ -18,6 +18,7 @@ pub mod ghosts;
 pub mod hints;
 pub mod keys;
 pub mod log;
+pub mod members;
 pub mod moves;
 pub mod names;
 pub mod order;

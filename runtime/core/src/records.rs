@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::arena::Record;
 use crate::digest::{Digest, Mixer};
+use crate::members::Members;
 use crate::names::{Component, Kind, Reason, Tier};
 use crate::runs::Runs;
 
@@ -145,9 +146,7 @@ impl Record for Slot {
         m.word((self.page[0] as u64) << 32 | self.page[1] as u64);
         m.word((self.page[2] as u64) << 32 | self.lost_why as u64);
         m.word(self.lost);
-        for word in self.digest.chunks_exact(8) {
-            m.word(u64::from_le_bytes(word.try_into().unwrap_or_default()));
-        }
+        m.digest(&self.digest);
     }
 }
 
@@ -216,7 +215,7 @@ pub struct Op {
     /// Given up, but somebody may still be writing: its pages stay fenced.
     pub draining: bool,
     /// In the action's order.
-    pub slots: Vec<u32>,
+    pub slots: Members,
 }
 
 impl Record for Op {
@@ -228,7 +227,7 @@ impl Record for Op {
         m.text(self.request.as_deref().unwrap_or(""));
         m.word(self.receipt.unwrap_or(0));
         m.word(self.slots.len() as u64);
-        self.slots.iter().for_each(|slot| m.word(*slot as u64));
+        m.word(self.slots.hash());
     }
 }
 

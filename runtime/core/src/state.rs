@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::arena::Arena;
 use crate::bitmap::Bitmap;
 use crate::digest::Mixer;
-use crate::names::Tier;
+use crate::names::{Reason, Tier};
 use crate::records::{Lease, NONE, Namespace, Node, Op, Receipt, Session, Slot};
 use crate::table::Table;
 
@@ -100,8 +100,20 @@ impl State {
     }
 
     pub(crate) fn change_node(&mut self, id: u32, change: impl FnOnce(&mut Node)) -> Applied {
-        self.touched.push(id);
+        self.touch(id);
         self.nodes.update(id, change).ok_or_else(|| format!("node {id} does not exist"))
+    }
+
+    /// Change what a node counts. Counts are not hashed.
+    pub(crate) fn count_in_node(&mut self, id: u32, change: impl FnOnce(&mut Node)) -> Applied {
+        self.touch(id);
+        self.nodes.update_counts(id, change).ok_or_else(|| format!("node {id} does not exist"))
+    }
+
+    pub(crate) fn touch(&mut self, node: u32) {
+        if self.touched.last() != Some(&node) {
+            self.touched.push(node);
+        }
     }
 
     pub(crate) fn change_slot(&mut self, id: u32, change: impl FnOnce(&mut Slot)) -> Applied {
@@ -122,26 +134,32 @@ impl State {
         Ok(())
     }
 
-    /// A copy settles in a tier.
-    pub(crate) fn copy_arrives(&mut self, slot: u32, tier: Tier) -> Applied {
-        self.change_slot(slot, |s| s.here |= tier.bit())?;
+    /// A copy settles in a tier; `also` changes what else its slot says then.
+    pub(crate) fn copy_arrives(&mut self, slot: u32, tier: Tier, also: impl FnOnce(&mut Slot)) -> Applied {
+        self.change_slot(slot, |s| {
+            also(s);
+            s.here |= tier.bit();
+        })?;
         self.count_copies(self.slot(slot)?.node, tier, 1)
     }
 
-    /// A copy leaves a tier, and its page is free.
-    pub(crate) fn copy_leaves(&mut self, slot: u32, tier: Tier) -> Applied {
+    /// A copy leaves a tier, and its page is free. When it was the last one, row `seq` took it.
+    pub(crate) fn copy_leaves(&mut self, slot: u32, tier: Tier, seq: u64, why: Reason) -> Applied {
         let record = self.slot(slot)?;
         let (node, page) = (record.node, record.page[tier as usize]);
         if !record.has(tier) {
             return Err(format!("slot {slot} has no copy on {}", tier.name()));
         }
         if record.bad & tier.bit() != 0 && node != NONE {
-            self.change_node(node, |n| n.bad -= 1)?;
+            self.count_in_node(node, |n| n.bad -= 1)?;
         }
         self.change_slot(slot, |s| {
             s.here &= !tier.bit();
             s.bad &= !tier.bit();
             s.page[tier as usize] = NONE;
+            if s.is_gone() {
+                (s.lost, s.lost_why) = (seq, why);
+            }
         })?;
         self.free_page(tier, page)?;
         self.count_copies(node, tier, -1)
@@ -174,7 +192,7 @@ impl State {
         let (mut at, mut delta, mut own) = (node, by, true);
         while at != NONE && delta != 0 {
             let (mut parent, mut before, mut after) = (NONE, false, false);
-            self.change_node(at, |n| {
+            self.count_in_node(at, |n| {
                 before = n.has_below(tier);
                 let count = if own { &mut n.copies[t] } else { &mut n.kids_with[t] };
                 *count = count.wrapping_add_signed(delta);

@@ -2,6 +2,7 @@
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
+use std::ops::Bound::Included;
 use std::sync::Arc;
 
 use crate::arena::Record;
@@ -85,11 +86,10 @@ impl<K: Key, T: Record> Table<K, T> {
     where
         K: Borrow<Q>,
     {
-        let (key, mut record) = self.records.remove_entry(key)?;
-        let before = digest(&key, &record);
-        let result = change(&mut record);
-        self.hash = self.hash.wrapping_sub(before).wrapping_add(digest(&key, &record));
-        self.records.insert(key, record);
+        let (key, record) = self.records.range_mut((Included(key), Included(key))).next()?;
+        let before = digest(key, record);
+        let result = change(record);
+        self.hash = self.hash.wrapping_sub(before).wrapping_add(digest(key, record));
         Some(result)
     }
 
