@@ -13,6 +13,7 @@ class Pool:
 
     state: tensor [pages, layers, 2, kv_heads, page_size, head_dim].
     bytes: the same memory as uint8 [pages, page_bytes].
+    memory: `bytes` as a numpy array; None on a device.
     sentinels: numpy uint8 [pages, 32], always in host memory, where they are compared.
 
     Takes no lock. The core's fences see to it that a page has one writer, and no reader while it
@@ -30,11 +31,13 @@ class Pool:
             pin_memory=pinned,
         )
         self.bytes = self.state.view(pages, -1).view(torch.uint8)
+        self.memory = self.bytes.numpy() if self.bytes.is_cpu else None
         self.sentinels = np.zeros((pages, SENTINEL_BYTES), dtype=np.uint8)
 
     def page(self, index: int) -> memoryview:
         """A page's bytes: the memory itself in host memory, a copy of it on a device."""
-        return self.bytes[index].cpu().numpy().data
+        memory = self.bytes[index].cpu().numpy() if self.memory is None else self.memory[index]
+        return memory.data
 
     def flip(self, index: int, byte: int) -> None:
         """Damage a page on purpose."""

@@ -9,7 +9,7 @@ from runtime.transfer.copy import SMALL_RUN_BYTES, copy_pages
 
 SMALL = Layout(1, 1, 8, 4, "float32")
 ODD = Layout(1, 1, 3, 1, "uint8")
-LARGE = Layout(8, 4, 32, 16, "float32")
+LARGE = Layout(32, 8, 32, 16, "float32")
 
 
 @pytest.mark.parametrize("layout", [SMALL, ODD, LARGE], ids=["small", "odd", "large"])
