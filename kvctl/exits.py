@@ -1,4 +1,10 @@
-"""Exit codes are an API: scripts and CI read them."""
+"""Exit codes are an API: scripts and CI read them.
+
+The rule for names: one that nothing bears (engine, session, request, lease, kind, tier) is a wrong
+argument, 2, in every verb. 5 is for right questions without evidence: no engine has spoken, nothing
+was checked, or rows are lost among which the name or the answer could be. An engine that is rightly
+named but gone is 3.
+"""
 
 from enum import IntEnum
 

@@ -7,7 +7,8 @@ May import: kvctl.store, kvctl.errors, telemetry.
 (`.code`, `.exit`, `str()` is the message). TABLE = {"columns": [name…], "rows": [[value…]…]}.
 Times (`ts`, `*_ts`, `started`, `last_use`, `expires`) are wall-clock ns since 1970, durations
 (`*_ns`) ns; binary values are hex text; what is not known is null. `engine` may always be left out;
-where it then is ambiguous the error names the candidates. Unless said otherwise a verb speaks of
+where it then is ambiguous the error names the candidates. A name that nothing bears is an error
+(kvctl.exits has the rule), never an empty answer. Unless said otherwise a verb speaks of
 each engine's latest epoch only.
 
 status {}
@@ -141,6 +142,8 @@ def answer(store: Store, verb: str, args: dict[str, Any]) -> dict[str, Any]:
         known = ", ".join((*READING, *ACTING, *SERVING))
         raise UsageError(f"no verb {verb!r}; there are: {known}")
     check.names(args)
+    if (engine := args.get("engine")) is not None:
+        check.engine(store, engine)
     function = getattr(importlib.import_module(f"kvctl.verbs.{READING[verb]}"), verb)
     try:
         inspect.signature(function).bind(store, **args)

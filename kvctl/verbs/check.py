@@ -34,26 +34,53 @@ def seconds(name: str, value: Any, most: float) -> float:
     return float(value)
 
 
-def epoch_of(store: Store, engine: str | None, session: str | None = None) -> tuple[str, str]:
+def engine(store: Store, name: str) -> str:
+    """Its latest epoch; UsageError when others were heard, but none of that name."""
+    latest = _latest(store)
+    if name not in latest:
+        raise UsageError(f"no engine {name!r}; known: {_names(latest)}")
+    return latest[name]
+
+
+def known(store: Store, **names: str | None) -> None:
+    """For an empty answer: UsageError when no row of the log bears one of the names (columns of
+    `events`), NotEstablished when the row could be among those that are lost."""
+    for column, name in names.items():
+        if name is None:
+            continue
+        found = store.table(f"SELECT 1 FROM events WHERE {column} = $name LIMIT 1", {"name": name})
+        if found["rows"]:
+            continue
+        if store.table("SELECT 1 FROM gaps LIMIT 1")["rows"]:
+            raise NotEstablished(f"no {column} {name!r} is known; it may be among the lost rows")
+        raise UsageError(f"no {column} {name!r} is known")
+
+
+def epoch_of(store: Store, name: str | None, session: str | None = None) -> tuple[str, str]:
     """(engine, latest epoch) that is meant; the session helps when the engine is not named."""
-    latest = dict(store.table("SELECT engine, epoch FROM latest")["rows"])
-    if engine is not None:
-        if engine not in latest:
-            raise UsageError(f"no engine {engine!r}; known: {_names(latest)}")
-        return engine, latest[engine]
+    if name is not None:
+        return name, engine(store, name)
+    latest = _latest(store)
     if len(latest) > 1 and session is not None:
-        known = store.table(
-            "SELECT engine FROM session_state JOIN latest USING (engine, epoch) WHERE session = $s",
-            {"s": session},
+        known(store, session=session)
+        has = store.table(
+            "SELECT DISTINCT engine FROM events JOIN latest USING (engine, epoch)"
+            " WHERE session = $session",
+            {"session": session},
         )
-        latest = {name: latest[name] for (name,) in known["rows"]} or latest
+        latest = {name: latest[name] for (name,) in has["rows"]} or latest
     if len(latest) != 1:
         what = f"session {session!r}" if session else "this"
-        if not latest:
-            raise NotEstablished("no engine has been heard yet")
         raise Ambiguous(f"{what} could mean several engines, name one: {_names(latest)}")
     return next(iter(latest.items()))
 
 
+def _latest(store: Store) -> dict[str, str]:
+    latest = dict(store.table("SELECT engine, epoch FROM latest")["rows"])
+    if not latest:
+        raise NotEstablished("no engine has been heard yet")
+    return latest
+
+
 def _names(latest: dict[str, str]) -> str:
-    return ", ".join(sorted(latest)) or "none"
+    return ", ".join(sorted(latest))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kvctl.errors import UsageError
 from kvctl.verbs import check
+from telemetry import schema
 
 if TYPE_CHECKING:
     from kvctl.store.store import Store, Table
@@ -40,9 +41,14 @@ def events(
         params[name] = bound
     params["limit"] = check.limit(limit)
     order = "ASC" if after_seq is not None else "DESC"
-    return store.table(
+    table = store.table(
         "SELECT * FROM (SELECT * FROM events"
         f" WHERE {' AND '.join(where)} ORDER BY ts {order}, seq {order} LIMIT $limit)"
         " ORDER BY ts, seq",
         params,
     )
+    if not table["rows"]:
+        check.known(store, session=session, request=request)
+        if kind is not None and kind not in schema.kinds():
+            raise UsageError(f"no kind {kind!r}; there are {', '.join(schema.kinds())}")
+    return table

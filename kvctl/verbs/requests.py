@@ -13,9 +13,12 @@ if TYPE_CHECKING:
 def requests(
     store: Store, *, session: str | None = None, engine: str | None = None, limit: int = 200
 ) -> Table:
-    return store.table(
+    table = store.table(
         "SELECT * FROM (SELECT requests.* FROM requests JOIN latest USING (engine, epoch)"
         " WHERE ($session IS NULL OR session = $session) AND ($engine IS NULL OR engine = $engine)"
         " ORDER BY arrival_ts DESC LIMIT $limit) ORDER BY arrival_ts",
         {"session": session, "engine": engine, "limit": check.limit(limit)},
     )
+    if not table["rows"]:
+        check.known(store, session=session)
+    return table

@@ -31,6 +31,8 @@ def sessions(
 ) -> Table:
     params = {"engine": engine, "session": session, "limit": check.limit(limit)}
     table = store.table(SQL, params)
+    if not table["rows"]:
+        check.known(store, session=session)
     at = table["columns"].index("leases")
     for row in table["rows"]:
         row[at] = json.loads(row[at])

@@ -69,12 +69,9 @@ def why(
     asked = where | {"session": session, "request": request, "ordinary": list(ORDINARY)}
     found = store.dicts(MISSES, asked)
     if not found:
+        check.known(store, session=session, request=request)
         what = f"session {session!r}" if session else f"request {request!r}"
-        gaps = store.table(
-            "SELECT 1 FROM gaps WHERE engine = $engine AND epoch = $epoch LIMIT 1", where
-        )
-        hint = "; rows were lost, it may be among them" if gaps["rows"] else ""
-        raise NotEstablished(f"no lookup of {what} is known on engine {name!r}{hint}")
+        raise NotEstablished(f"engine {name!r} has not looked anything up for {what}")
     match = found[0]
     answer: dict[str, Any] = where | {"session": match["session"], "request": match["request"]}
     answer |= {"found": bool(match["reason"]), "certain": True, "miss": None, "took": []}

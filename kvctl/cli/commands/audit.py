@@ -14,7 +14,7 @@ from canary import Verdict, judge
 from kvctl.cli.commands.demo import add_workload
 from kvctl.cli.opening import opened
 from kvctl.cli.settings import Settings
-from kvctl.errors import NotEstablished, Refused
+from kvctl.errors import NotEstablished, Refused, UsageError
 from kvctl.exits import Exit
 from kvctl.output import narrate, print_json, print_table, records
 from kvctl.phrase import copy
@@ -57,6 +57,8 @@ class Audited:
 
 def run(args: argparse.Namespace, settings: Settings) -> int:
     with _own_run(args.workload) if args.run else opened(settings) as source:
+        if not source.live:
+            raise UsageError(f"an audit asks engines, and {source.name} is a record")
         engines = _engines(source, args.engine)
         if args.inject:
             _inject(source, engines, args.inject)
@@ -71,13 +73,13 @@ def run(args: argparse.Namespace, settings: Settings) -> int:
 
 def _engines(source: Source, wanted: str | None) -> list[str]:
     """Engines that answer; NotEstablished when there is none, for then nothing is proven."""
+    if wanted is not None:
+        return [wanted]
     known = source.ask("status")["engines"]
     live = [e["engine"] for e in known if e["engine"] and e["state"] in ("live", "silent")]
-    found = [engine for engine in live if wanted in (None, engine)]
-    if not found:
-        who = "no engine" if wanted is None else f"no engine {wanted!r}"
-        raise NotEstablished(f"{who} is live here, so nothing can be checked")
-    return found
+    if not live:
+        raise NotEstablished("no engine is live here, so nothing can be checked")
+    return live
 
 
 def _audit(source: Source, engine: str, timeout_s: float) -> Audited:

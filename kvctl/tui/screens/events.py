@@ -47,7 +47,11 @@ class EventsView(View):
         if self.grid.following or text != self._shown_filter:
             self._shown_filter = text
             records = [{**r, "phrase": phrase(r)} for r in snapshot.records("events")]
-            self.grid.show([r for r in records if _has(r, text)])
+            refused = snapshot.errors.get("events")
+            self.grid.show(
+                [r for r in records if _has(r, text)],
+                empty=plain(refused) if refused else "no event yet",
+            )
         self.draw_panel()
 
     _shown_filter = ""

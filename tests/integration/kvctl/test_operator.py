@@ -95,17 +95,21 @@ def test_why_says_in_words_and_in_fields_what_took_the_pages(run):
 
 
 @pytest.mark.parametrize(
-    ("argv", "code"),
+    "argv",
     [
-        (["pin", "nobody"], Exit.USAGE),
-        (["flush", "nobody", "--yes"], Exit.USAGE),
-        (["why", "nobody"], Exit.NOT_ESTABLISHED),
-        (["why", "--request", "nobody"], Exit.NOT_ESTABLISHED),
+        *([verb, "nobody"] for verb in ("pin", "unpin", "demote", "prefetch", "why")),
+        *([verb, "alpha", "--engine", "nobody"] for verb in ("pin", "unpin", "demote", "prefetch")),
+        *([verb, "--engine", "nobody"] for verb in ("sessions", "events", "audit")),
+        *(["events", f"--{name}", "nobody"] for name in ("session", "request", "kind")),
+        ["flush", "nobody", "--yes"],
+        ["flush", "alpha", "--yes", "--engine", "nobody"],
+        ["why", "alpha", "--engine", "nobody"],
+        ["why", "--request", "nobody"],
     ],
 )
-def test_who_is_not_known_is_named(run, argv, code):
-    found, out, err = run(*argv)
-    assert (found, out) == (code, "")
+def test_a_name_that_nothing_bears_is_a_wrong_argument(run, argv):
+    code, out, err = run(*argv)
+    assert (code, out) == (Exit.USAGE, "")
     assert "nobody" in err
 
 

@@ -2,7 +2,7 @@ import pytest
 from helpers.tables import store_of
 from helpers.wire import SECOND
 
-from kvctl.errors import Ambiguous, ReadOnly, UsageError
+from kvctl.errors import Ambiguous, NotEstablished, ReadOnly, UsageError
 from kvctl.verbs import ACTING, READING, answer
 
 RUN = [
@@ -116,6 +116,7 @@ def test_violations_name_hop_and_session(store):
         ({"session": "a", "kind": "canary"}, [10]),
         ({"request": "r2"}, [12]),
         ({"epoch": "other"}, []),
+        ({"kind": "gap"}, []),
     ],
 )
 def test_events_are_paged_and_filtered(store, args, seqs):
@@ -144,6 +145,39 @@ def test_every_reading_verb_answers_over_an_empty_store():
     needed = {"sql": {"query": "SELECT 1"}}
     for verb in set(READING) - {"why"}:
         assert isinstance(answer(store, verb, needed.get(verb, {})), dict)
+
+
+NOBODY = [
+    *((verb, {"engine": "nobody"}) for verb in ("sessions", "pools", "transfers", "canary")),
+    *(("events", {name: "nobody"}) for name in ("engine", "session", "request", "kind")),
+    *(("requests", {name: "nobody"}) for name in ("engine", "session")),
+    *(("why", {name: "nobody"}) for name in ("session", "request")),
+    ("why", {"engine": "nobody", "session": "a"}),
+    ("sessions", {"session": "nobody"}),
+]
+
+
+@pytest.mark.parametrize(("verb", "args"), NOBODY)
+def test_a_name_that_nothing_bears_is_a_wrong_argument(store, verb, args):
+    with pytest.raises(UsageError, match="nobody"):
+        answer(store, verb, args)
+
+
+@pytest.mark.parametrize("verb", ["sessions", "events", "requests", "why"])
+def test_a_name_that_may_be_among_lost_rows_could_not_be_established(verb):
+    gap = {"seq": 13, "score": 13, "kind": "gap", "detail": "lost"}
+    store = store_of(("eng", "e1", [*RUN, gap]))
+    with pytest.raises(NotEstablished, match="'nobody' is known; it may be among the lost rows"):
+        answer(store, verb, {"session": "nobody"})
+
+
+@pytest.mark.parametrize(
+    ("verb", "args"),
+    [("pools", {"engine": "e"}), ("why", {"session": "s"}), ("why", {"request": "r"})],
+)
+def test_before_any_engine_has_spoken_nothing_is_known_of_names(verb, args):
+    with pytest.raises(NotEstablished, match="no engine has been heard yet"):
+        answer(store_of(), verb, args)
 
 
 @pytest.mark.parametrize("verb", [*ACTING, "attach", "shutdown"])

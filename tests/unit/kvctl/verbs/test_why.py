@@ -127,8 +127,14 @@ def test_who_needed_the_room_may_be_unknown():
 
 
 def test_a_session_nobody_saw_is_an_error_not_an_answer():
-    with pytest.raises(NotEstablished, match="no lookup of session 'x'"):
+    with pytest.raises(UsageError, match="no session 'x'"):
         why(STORY, session="x")
+
+
+def test_a_session_that_asked_for_nothing_yet_has_no_reason():
+    opened = rows({"kind": "session", "phase": "open", "session": "x"})
+    with pytest.raises(NotEstablished, match="session 'x'"):
+        why(opened, session="x")
 
 
 @pytest.mark.parametrize("args", [{}, {"session": "a", "request": "b"}, {"session": "s1", "x": 1}])
