@@ -424,3 +424,14 @@ def page_digests(
 
 def content_hash(data: Buffer) -> int:
     """XXH3-64 of any C-contiguous buffer. Releases the GIL."""
+
+def copy_pages(
+    destination: Buffer,
+    source: Buffer,
+    page_bytes: int,
+    runs: Sequence[tuple[int, int, int]],
+    threads: int,
+) -> None:
+    """Copy runs (first source page, first destination page, count) between two C-contiguous
+    buffers that do not overlap, on up to `threads` threads. BadArgument, and nothing copied, when a
+    run leaves its buffer or a page would be written twice. Releases the GIL."""

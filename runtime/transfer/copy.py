@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from runtime.pools.pool import Pool
+import torch
 
-SMALL_RUN_BYTES = 1 << 20
-"""Below this, sharing a copy among torch's threads costs more than it brings; measured on two
-cores."""
+from canary import SENTINEL_BYTES
+from runtime import _core
+from runtime.pools.pool import Pool
 
 Runs = Iterable[tuple[int, int, int]]
 """(first source page, first destination page, count)"""
@@ -15,13 +15,16 @@ Runs = Iterable[tuple[int, int, int]]
 def copy_pages(destination: Pool, source: Pool, runs: Runs) -> None:
     """Copy bytes and sentinels. On CUDA the bytes have arrived when the current stream is
     synchronised."""
-    to, at = destination.memory, source.memory
-    for a, b, n in _merged(runs):
-        if to is not None and at is not None and n * source.layout.page_bytes < SMALL_RUN_BYTES:
-            to[b : b + n] = at[a : a + n]
-        else:
+    runs = _merged(runs)
+    if destination.memory is None or source.memory is None:
+        for a, b, n in runs:
             destination.bytes[b : b + n].copy_(source.bytes[a : a + n], non_blocking=True)
-        destination.sentinels[b : b + n] = source.sentinels[a : a + n]
+    else:
+        # Not copy_: a call for each run costs more than the copying when pages are small.
+        size, threads = source.layout.page_bytes, torch.get_num_threads()
+        _core.copy_pages(destination.memory.data, source.memory.data, size, runs, threads)
+    marks, theirs = destination.sentinels.data, source.sentinels.data
+    _core.copy_pages(marks, theirs, SENTINEL_BYTES, runs, threads=1)
 
 
 def _merged(runs: Runs) -> list[tuple[int, int, int]]:

@@ -43,8 +43,7 @@ fn errors(py: Python<'_>) -> PyResult<&Errors> {
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let e = errors(module.py())?;
-    for class in [&e.core, &e.bad_argument, &e.session, &e.operation, &e.lease, &e.receipt, &e.log]
-    {
+    for class in [&e.core, &e.bad_argument, &e.session, &e.operation, &e.lease, &e.receipt, &e.log] {
         let class = class.bind(module.py());
         module.add(class.name()?, class)?;
     }

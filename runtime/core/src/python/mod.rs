@@ -4,6 +4,7 @@ mod answers;
 mod core;
 mod errors;
 mod log;
+mod memory;
 mod tokens;
 
 use pyo3::buffer::PyBuffer;
@@ -61,6 +62,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("REASONS", names(Reason::ALL.iter().map(|r| r.name()).collect()))?;
     module.add_function(wrap_pyfunction!(page_digests, module)?)?;
     module.add_function(wrap_pyfunction!(content_hash, module)?)?;
+    module.add_function(wrap_pyfunction!(memory::copy_pages, module)?)?;
     module.add_class::<core::PyCore>()?;
     module.add_class::<log::PyLog>()?;
     module.add_class::<log::PyMessage>()?;
