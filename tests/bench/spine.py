@@ -1,0 +1,23 @@
+"""`make bench-spine`: four figures against limits measured in the same run.
+
+python -m tests.bench.spine [NAME …]      match, first_token, copy, ingest, core
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+from tests.bench.report import report
+
+NAMES = ("match", "first_token", "copy", "ingest", "core")
+
+
+def main() -> int:
+    names = sys.argv[1:] or NAMES
+    rows = report("spine", [importlib.import_module(f"tests.bench.rows.{n}").rows for n in names])
+    return 0 if all(row.met is not False for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
