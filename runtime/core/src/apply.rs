@@ -8,7 +8,7 @@ use crate::names::{Kind, Phase, Reason, Tier};
 use crate::records::{Lease, NONE, Namespace, Node, Op, Receipt, Session, Slot};
 use crate::row::Row;
 use crate::runs::Runs;
-use crate::state::{Applied, State};
+use crate::state::{Applied, MAX_TIER_PAGES, State};
 
 fn need<T: Clone>(field: &Option<T>, name: &str, row: &Row) -> Result<T, String> {
     let missing = || format!("{}/{} row {} lacks {name}", row.kind.name(), row.phase.name(), row.seq);
@@ -48,7 +48,11 @@ impl State {
             }
             Phase::Pool => {
                 let tier = need(&row.tier_to, "tier_to", row)?;
-                self.pools[tier as usize].pages = Bitmap::new(need(&row.pages, "pages", row)?);
+                let pages = need(&row.pages, "pages", row)?;
+                if pages > MAX_TIER_PAGES {
+                    return Err(format!("a tier of {pages} pages is too large"));
+                }
+                self.pools[tier as usize].pages = Bitmap::new(pages);
             }
             Phase::Namespace => {
                 let (id, root) = (need(&row.namespace, "namespace", row)?, need(&row.node, "node", row)?);
@@ -167,6 +171,9 @@ impl State {
         let (tail, head) = (need(&row.node, "node", row)?, need(&row.parent, "parent", row)?);
         let at = need(&row.pages, "pages", row)?;
         let old = self.node(tail)?.clone();
+        if self.nodes.get(head).is_some() {
+            return Err(format!("node {head} exists"));
+        }
         if at == 0 || at >= old.slots.len() {
             return Err(format!("node {tail} of {} pages cannot be split at {at}", old.slots.len()));
         }
@@ -193,10 +200,8 @@ impl State {
         let kids_with = Tier::ALL.iter().map(|t| below.has_below(*t) as u32).collect::<Vec<_>>();
         let kids_with = [kids_with[0], kids_with[1], kids_with[2]];
         self.touch(head);
-        if !self.nodes.insert(head, Node { slots: front, kids: 1, copies, kids_with, bad, ..old }) {
-            return Err(format!("node {head} exists"));
-        }
-        Ok(())
+        let head_node = Node { slots: front, kids: 1, copies, kids_with, bad, ..old };
+        self.nodes.insert(head, head_node).then_some(()).ok_or_else(|| format!("no node can be {head}"))
     }
 
     fn apply_alloc(&mut self, row: &Row) -> Applied {
@@ -212,7 +217,7 @@ impl State {
                     record.coming = Tier::Device.bit();
                     record.page[Tier::Device as usize] = page;
                     if !self.slots.insert(slot, record) {
-                        return Err(format!("slot {slot} exists"));
+                        return Err(format!("slot {slot} exists or cannot exist"));
                     }
                 }
                 Ok(())
@@ -238,7 +243,11 @@ impl State {
                 },
             );
         }
-        self.ops.update(&id, |op| op.slots.join(row.slots()));
+        let (run, capacity) = (row.slots(), self.pools[tier_to as usize].pages.capacity());
+        if run.count > capacity || run.first.checked_add(run.count).is_none() {
+            return Err(format!("slots {run:?} cannot go to {}, of {capacity} pages", tier_to.name()));
+        }
+        self.ops.update(&id, |op| op.slots.join(run));
         Ok(())
     }
 

@@ -58,10 +58,14 @@ impl<T: Record> Arena<T> {
         self.entry(id).map_or(0, |e| e.generation)
     }
 
-    /// False when the number is in use.
+    /// False when the number is in use, or so far off that nobody can have given it out: `choose` goes
+    /// upwards without gaps, and a broken log must not cost memory.
     pub fn insert(&mut self, id: u32, record: T) -> bool {
         let chunk = id as usize / CHUNK;
-        while self.chunks.len() <= chunk {
+        if chunk > self.chunks.len() {
+            return false;
+        }
+        if chunk == self.chunks.len() {
             let empty = || Entry { generation: 0, record: None };
             self.chunks.push(std::iter::repeat_with(empty).take(CHUNK).collect());
         }

@@ -68,7 +68,7 @@ pub struct Envelope {
 pub fn encode(rows: &[Row], envelope: &Envelope, wall_offset: i64) -> Result<Vec<u8>, ArrowError> {
     let columns: Vec<ArrayRef> = vec![
         numbers::<UInt64Type>(rows, |r| Some(r.seq)),
-        numbers::<Int64Type>(rows, |r| Some(r.clock + wall_offset)),
+        numbers::<Int64Type>(rows, |r| Some(r.clock.saturating_add(wall_offset))),
         numbers::<Int64Type>(rows, |r| Some(r.clock)),
         numbers::<UInt16Type>(rows, |_| Some(0)),
         words(rows, |r| Some(r.kind.name())),
@@ -117,7 +117,7 @@ pub fn decode(payload: &[u8]) -> Result<(Envelope, Vec<Row>), String> {
     let broken = |e: ArrowError| format!("not an Arrow IPC stream: {e}");
     let mut reader = StreamReader::try_new(Cursor::new(payload), None).map_err(broken)?;
     let envelope = Envelope::from_metadata(reader.schema().metadata())?;
-    let mut rows = Vec::with_capacity(envelope.rows.min(1 << 20));
+    let mut rows = Vec::new();
     for batch in &mut reader {
         read_batch(&batch.map_err(broken)?, &mut rows)?;
     }

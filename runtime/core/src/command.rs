@@ -174,7 +174,7 @@ pub struct Note {
     pub op: u64,
     pub slot: Option<u32>,
     pub pages: u32,
-    pub tokens: u64,
+    pub tokens: i64,
     pub bytes: u64,
     pub duration: i64,
     pub tier_from: Option<Tier>,
@@ -184,7 +184,7 @@ pub struct Note {
 
 fields!(Note {
     kind: Kind, phase: Phase, session: String, request: String, reason: Reason, cause: u64, op: u64,
-    slot: Option<u32>, pages: u32, tokens: u64, bytes: u64, duration: i64, tier_from: Option<Tier>,
+    slot: Option<u32>, pages: u32, tokens: i64, bytes: u64, duration: i64, tier_from: Option<Tier>,
     tier_to: Option<Tier>, detail: String,
 });
 
@@ -273,7 +273,7 @@ impl Core {
         row.op = (note.op > 0).then_some(note.op);
         (row.slot_from, row.tier_from, row.tier_to) = (note.slot, note.tier_from, note.tier_to);
         row.pages = (note.pages > 0).then_some(note.pages);
-        row.tokens = (note.tokens > 0).then_some(note.tokens as i64);
+        row.tokens = (note.tokens > 0).then_some(note.tokens);
         row.bytes = (note.bytes > 0).then_some(note.bytes);
         row.duration = (note.duration > 0).then_some(note.duration);
         self.emit(row)

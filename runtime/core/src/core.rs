@@ -16,7 +16,7 @@ use crate::records::NONE;
 use crate::refusal::{Answer, Refusal};
 use crate::row::Row;
 use crate::runs::Run;
-use crate::state::State;
+use crate::state::{MAX_TIER_PAGES, State};
 
 pub const ROOT: u32 = 0;
 /// Evictions name at most this many of the candidates they passed over; counting stops there too.
@@ -344,8 +344,8 @@ impl Config {
                 self.pages[2]
             ));
         }
-        if let Some(pages) = self.pages.iter().find(|p| **p > 1 << 30) {
-            return bad(format!("a tier of {pages} pages is too large; at most 2^30"));
+        if let Some(pages) = self.pages.iter().find(|p| **p > MAX_TIER_PAGES) {
+            return bad(format!("a tier of {pages} pages is too large; at most {MAX_TIER_PAGES}"));
         }
         if self.pin_permille > 1000 {
             return bad(format!(

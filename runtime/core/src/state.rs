@@ -10,6 +10,9 @@ use crate::names::{Reason, Tier};
 use crate::records::{Lease, NONE, Namespace, Node, Op, Receipt, Session, Slot};
 use crate::table::Table;
 
+/// Most pages of a tier.
+pub const MAX_TIER_PAGES: u32 = 1 << 30;
+
 /// A row that does not fit the state: impossible in a live core, a broken log in a replica.
 pub type Applied = Result<(), String>;
 

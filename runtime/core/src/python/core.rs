@@ -1,6 +1,5 @@
 //! `runtime._core.Core`: each method is one command.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
@@ -10,7 +9,9 @@ use super::answers::{
     PyAction, PyCommit, PyMatch, PyOutcome, PyPoolInfo, PyReservation, PyRestore, PySessionInfo,
 };
 use super::errors::bad_argument;
+use super::guard::guard;
 use super::log::PyLog;
+use super::text::Text;
 use super::tokens::Tokens;
 use crate::command::{Command, Journal, Note, Reply};
 use crate::core::{Config, Core};
@@ -42,8 +43,8 @@ impl PyCore {
             journal.append(now, &command);
         }
         let core = &mut inner.core;
-        let answer = catch_unwind(AssertUnwindSafe(|| core.run(now, &command)))
-            .unwrap_or_else(|_| Err(Refusal::Internal(format!("panic in {command:.200?}"))));
+        let answer = guard(|| core.run(now, &command))
+            .unwrap_or_else(|panic| Err(Refusal::Internal(format!("{panic}; in {command:.200?}"))));
         if let Err(Refusal::Internal(fault)) = &answer {
             inner.fault = Some(fault.clone());
         }
@@ -98,9 +99,9 @@ impl PyCore {
         log_rows = 1 << 16, journal = false))]
     #[allow(clippy::too_many_arguments)]
     fn new(
-        engine: String,
-        epoch: String,
-        namespace: String,
+        engine: Text,
+        epoch: Text,
+        namespace: Text,
         page_size: u32,
         device: u32,
         host: u32,
@@ -119,9 +120,9 @@ impl PyCore {
             return Err(bad_argument(&format!("pin_share is {pin_share}; it must be between 0 and 1")));
         }
         let config = Config {
-            engine,
-            epoch,
-            namespace,
+            engine: engine.0,
+            epoch: epoch.0,
+            namespace: namespace.0,
             page_size,
             pages: [device, host, storage],
             page_bytes,
@@ -137,30 +138,40 @@ impl PyCore {
         Ok(PyCore(Mutex::new(Inner { core: Core::new(config)?, journal, fault: None })))
     }
 
-    #[pyo3(signature = (now, session, parent = String::new()))]
-    fn open_session(&self, now: i64, session: String, parent: String) -> PyResult<()> {
-        Ok(self.run(now, Command::OpenSession { session, parent }).map(|_| ())?)
+    #[pyo3(signature = (now, session, parent = Text::default()))]
+    fn open_session(&self, now: i64, session: Text, parent: Text) -> PyResult<()> {
+        Ok(self.run(now, Command::OpenSession { session: session.0, parent: parent.0 }).map(|_| ())?)
     }
 
-    fn close_session(&self, now: i64, session: String) -> PyResult<u64> {
-        expect!(self, now, Number, Command::CloseSession { session })
+    fn close_session(&self, now: i64, session: Text) -> PyResult<u64> {
+        expect!(self, now, Number, Command::CloseSession { session: session.0 })
     }
 
     #[pyo3(name = "match")]
-    fn look(&self, now: i64, session: String, request: String, tokens: Tokens) -> PyResult<PyMatch> {
-        expect!(self, now, Match, Command::Look { session, request, tokens: tokens.as_cow() })
+    fn look(&self, now: i64, session: Text, request: Text, tokens: Tokens) -> PyResult<PyMatch> {
+        expect!(
+            self,
+            now,
+            Match,
+            Command::Look { session: session.0, request: request.0, tokens: tokens.as_cow() }
+        )
     }
 
     #[pyo3(signature = (now, session, request, tokens, *, grid = 1))]
     fn acquire(
         &self,
         now: i64,
-        session: String,
-        request: String,
+        session: Text,
+        request: Text,
         tokens: Tokens,
         grid: u32,
     ) -> PyResult<PyMatch> {
-        expect!(self, now, Match, Command::Acquire { session, request, tokens: tokens.as_cow(), grid })
+        expect!(
+            self,
+            now,
+            Match,
+            Command::Acquire { session: session.0, request: request.0, tokens: tokens.as_cow(), grid }
+        )
     }
 
     fn release(&self, now: i64, receipt: u64) -> PyResult<()> {
@@ -193,9 +204,9 @@ impl PyCore {
         expect!(self, now, Commit, Command::Commit { op, tokens: tokens.as_cow(), start, pages })
     }
 
-    #[pyo3(signature = (now, op, reason = "aborted"))]
-    fn abort(&self, now: i64, op: u64, reason: &str) -> PyResult<()> {
-        let reason = self::reason(reason)?;
+    #[pyo3(signature = (now, op, reason = Text::from("aborted")))]
+    fn abort(&self, now: i64, op: u64, reason: Text) -> PyResult<()> {
+        let reason = self::reason(&reason)?;
         Ok(self.run(now, Command::Abort { op, reason }).map(|_| ())?)
     }
 
@@ -204,7 +215,7 @@ impl PyCore {
         actions.into_iter().map(|action| PyAction::new(py, action)).collect()
     }
 
-    #[pyo3(signature = (now, op, results, *, bytes = 0, duration = 0, detail = String::new()))]
+    #[pyo3(signature = (now, op, results, *, bytes = 0, duration = 0, detail = Text::default()))]
     fn complete(
         &self,
         now: i64,
@@ -212,20 +223,20 @@ impl PyCore {
         results: Vec<u8>,
         bytes: u64,
         duration: i64,
-        detail: String,
+        detail: Text,
     ) -> PyResult<()> {
-        Ok(self.run(now, Command::Complete { op, results, bytes, duration, detail }).map(|_| ())?)
+        Ok(self.run(now, Command::Complete { op, results, bytes, duration, detail: detail.0 }).map(|_| ())?)
     }
 
-    fn damaged(&self, now: i64, tier: &str, slot: u32, generation: u32) -> PyResult<bool> {
-        let tier = self::tier(tier)?;
+    fn damaged(&self, now: i64, tier: Text, slot: u32, generation: u32) -> PyResult<bool> {
+        let tier = self::tier(&tier)?;
         expect!(self, now, Flag, Command::Damaged { tier, slot, generation })
     }
 
-    #[pyo3(signature = (tier, session = ""))]
-    fn resident<'py>(&self, py: Python<'py>, tier: &str, session: &str) -> PyResult<Vec<Copy<'py>>> {
-        let session = (!session.is_empty()).then_some(session);
-        let copies = self.inner().core.resident(self::tier(tier)?, session)?;
+    #[pyo3(signature = (tier, session = Text::default()))]
+    fn resident<'py>(&self, py: Python<'py>, tier: Text, session: Text) -> PyResult<Vec<Copy<'py>>> {
+        let session = (!session.is_empty()).then_some(&*session);
+        let copies = self.inner().core.resident(self::tier(&tier)?, session)?;
         Ok(copies.into_iter().map(|copy| copy_to_python(py, copy)).collect())
     }
 
@@ -233,70 +244,70 @@ impl PyCore {
         self.inner().core.slot_user(slot).map_or(String::new(), |name| name.to_string())
     }
 
-    fn pin(&self, now: i64, session: String, tier: &str, ttl: i64, owner: String) -> PyResult<PyOutcome> {
-        let tier = self::tier(tier)?;
-        expect!(self, now, Outcome, Command::Pin { session, tier, ttl, owner })
+    fn pin(&self, now: i64, session: Text, tier: Text, ttl: i64, owner: Text) -> PyResult<PyOutcome> {
+        let tier = self::tier(&tier)?;
+        expect!(self, now, Outcome, Command::Pin { session: session.0, tier, ttl, owner: owner.0 })
     }
 
     fn unpin(&self, now: i64, lease: u64) -> PyResult<()> {
         Ok(self.run(now, Command::Unpin { lease }).map(|_| ())?)
     }
 
-    fn demote(&self, now: i64, session: String, owner: String) -> PyResult<PyOutcome> {
-        expect!(self, now, Outcome, Command::Demote { session, owner })
+    fn demote(&self, now: i64, session: Text, owner: Text) -> PyResult<PyOutcome> {
+        expect!(self, now, Outcome, Command::Demote { session: session.0, owner: owner.0 })
     }
 
-    fn prefetch(&self, now: i64, session: String, owner: String) -> PyResult<PyOutcome> {
-        expect!(self, now, Outcome, Command::Prefetch { session, owner })
+    fn prefetch(&self, now: i64, session: Text, owner: Text) -> PyResult<PyOutcome> {
+        expect!(self, now, Outcome, Command::Prefetch { session: session.0, owner: owner.0 })
     }
 
-    fn flush(&self, now: i64, session: String, owner: String) -> PyResult<PyOutcome> {
-        expect!(self, now, Outcome, Command::Flush { session, owner })
+    fn flush(&self, now: i64, session: Text, owner: Text) -> PyResult<PyOutcome> {
+        expect!(self, now, Outcome, Command::Flush { session: session.0, owner: owner.0 })
     }
 
     fn tick(&self, now: i64) -> PyResult<u64> {
         expect!(self, now, Number, Command::Tick {})
     }
 
-    #[pyo3(signature = (now, kind, phase, *, session = String::new(), request = String::new(), reason = "",
-        cause = 0, op = 0, slot = None, pages = 0, tokens = 0, bytes = 0, duration = 0, tier_from = "",
-        tier_to = "", detail = String::new()))]
+    #[pyo3(signature = (now, kind, phase, *, session = Text::default(), request = Text::default(), reason = Text::default(),
+        cause = 0, op = 0, slot = None, pages = 0, tokens = 0, bytes = 0, duration = 0, tier_from = Text::default(),
+        tier_to = Text::default(), detail = Text::default()))]
     #[allow(clippy::too_many_arguments)]
     fn note(
         &self,
         now: i64,
-        kind: &str,
-        phase: &str,
-        session: String,
-        request: String,
-        reason: &str,
+        kind: Text,
+        phase: Text,
+        session: Text,
+        request: Text,
+        reason: Text,
         cause: u64,
         op: u64,
         slot: Option<u32>,
         pages: u32,
-        tokens: u64,
+        tokens: u32,
         bytes: u64,
         duration: i64,
-        tier_from: &str,
-        tier_to: &str,
-        detail: String,
+        tier_from: Text,
+        tier_to: Text,
+        detail: Text,
     ) -> PyResult<u64> {
         let note = Note {
-            kind: parse("kind", kind, Kind::ALL, Kind::parse, |k| k.name())?,
-            phase: parse("phase", phase, Phase::ALL, Phase::parse, |p| p.name())?,
-            session,
-            request,
-            reason: self::reason(reason)?,
+            kind: parse("kind", &kind, Kind::ALL, Kind::parse, |k| k.name())?,
+            phase: parse("phase", &phase, Phase::ALL, Phase::parse, |p| p.name())?,
+            session: session.0,
+            request: request.0,
+            reason: self::reason(&reason)?,
             cause,
             op,
             slot,
             pages,
-            tokens,
+            tokens: tokens.into(),
             bytes,
             duration,
-            tier_from: optional_tier(tier_from)?,
-            tier_to: optional_tier(tier_to)?,
-            detail,
+            tier_from: optional_tier(&tier_from)?,
+            tier_to: optional_tier(&tier_to)?,
+            detail: detail.0,
         };
         expect!(self, now, Number, Command::Note { note })
     }
@@ -309,11 +320,11 @@ impl PyCore {
         self.inner().core.state.session_reports().into_iter().map(Into::into).collect()
     }
 
-    fn session(&self, name: &str) -> PyResult<PySessionInfo> {
+    fn session(&self, name: Text) -> PyResult<PySessionInfo> {
         let inner = self.inner();
-        let key = inner.core.known(name)?;
+        let key = inner.core.known(&name)?;
         let state = &inner.core.state;
-        let session = state.sessions.get(&key).ok_or_else(|| Refusal::UnknownSession(name.into()))?;
+        let session = state.sessions.get(&key).ok_or(Refusal::UnknownSession(name.0))?;
         Ok(state.session_report(&key, session).into())
     }
 
@@ -339,6 +350,7 @@ impl PyCore {
 
     #[staticmethod]
     fn replay(journal: &[u8]) -> PyResult<Self> {
-        Ok(PyCore(Mutex::new(Inner { core: Core::replay(journal)?, journal: None, fault: None })))
+        let core = guard(|| Core::replay(journal)).unwrap_or_else(|panic| Err(Refusal::Log(panic)))?;
+        Ok(PyCore(Mutex::new(Inner { core, journal: None, fault: None })))
     }
 }

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::answers::{PyPoolInfo, PySessionInfo};
+use super::guard::guard;
 use crate::log::Log;
 use crate::refusal::{Answer, Refusal};
 use crate::replica::Replica;
@@ -61,9 +62,7 @@ impl PyReplica {
 
     fn fold(&self, py: Python<'_>, payload: &[u8]) -> PyResult<String> {
         let folded: Answer<u128> = py.detach(|| {
-            let fold = std::panic::AssertUnwindSafe(|| self.with(|r| r.fold(payload)));
-            std::panic::catch_unwind(fold)
-                .unwrap_or_else(|_| Err(Refusal::Log("the message broke the reader".into())))
+            guard(|| self.with(|r| r.fold(payload))).unwrap_or_else(|panic| Err(Refusal::Log(panic)))
         });
         Ok(format!("{:032x}", folded?))
     }

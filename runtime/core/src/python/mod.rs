@@ -3,17 +3,20 @@
 mod answers;
 mod core;
 mod errors;
+mod guard;
 mod log;
 mod memory;
+mod text;
 mod tokens;
 
-use pyo3::buffer::PyBuffer;
+use pyo3::buffer::PyUntypedBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::columns::SCHEMA;
 use crate::digest::{page_digest, root_digest};
 use crate::names::{Kind, Phase, Reason};
+use text::Text;
 use tokens::Tokens;
 
 #[pyfunction]
@@ -22,13 +25,13 @@ fn page_digests<'py>(
     py: Python<'py>,
     tokens: Tokens,
     page_size: usize,
-    namespace: &str,
+    namespace: Text,
     secret: Vec<u8>,
 ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
     if page_size == 0 {
         return Err(errors::bad_argument("page_size is 0; it must be at least 1 token"));
     }
-    let mut digest = root_digest(namespace, &secret);
+    let mut digest = root_digest(&namespace, &secret);
     let pages = tokens.as_slice().chunks_exact(page_size);
     Ok(pages
         .map(|page| {
@@ -39,7 +42,8 @@ fn page_digests<'py>(
 }
 
 #[pyfunction]
-fn content_hash(py: Python<'_>, data: PyBuffer<u8>) -> PyResult<u64> {
+fn content_hash(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<u64> {
+    let data = PyUntypedBuffer::get(data)?;
     if !data.is_c_contiguous() {
         return Err(errors::bad_argument("the buffer is not C-contiguous"));
     }
@@ -55,6 +59,7 @@ fn content_hash(py: Python<'_>, data: PyBuffer<u8>) -> PyResult<u64> {
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let names = |all: Vec<&'static str>| all;
+    guard::quiet_panics();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("SCHEMA", SCHEMA.to_vec())?;
     module.add("KINDS", names(Kind::ALL.iter().map(|k| k.name()).collect()))?;

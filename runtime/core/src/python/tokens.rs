@@ -40,6 +40,11 @@ fn view<T: Element>(buffer: &PyBuffer<T>) -> &[u32] {
 
 fn contiguous<T: Element>(object: &Bound<'_, PyAny>) -> PyResult<Option<PyBuffer<T>>> {
     let Ok(buffer) = PyBuffer::<T>::get(object) else { return Ok(None) };
+    // PyO3 takes ">" for the native order, also where it is not (seen in 0.30).
+    let foreign = if cfg!(target_endian = "big") { b"<".as_slice() } else { b">!" };
+    if buffer.format().to_bytes().first().is_some_and(|order| foreign.contains(order)) {
+        return Err(bad_argument("tokens have another machine's byte order; convert them to the native one"));
+    }
     if buffer.dimensions() != 1 || !buffer.is_c_contiguous() {
         return Err(bad_argument(&format!(
             "tokens have shape {:?}; they must be one-dimensional and contiguous",
