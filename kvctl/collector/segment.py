@@ -37,8 +37,10 @@ class Record:
 
     def encode(self) -> bytes:
         header = json.dumps(self.header, separators=(",", ":")).encode()
-        body = _SIZE.pack(len(header)) + header + self.payload
-        return _HEAD.pack(MARK, len(body), zlib.crc32(body)) + body
+        header = _SIZE.pack(len(header)) + header
+        crc = zlib.crc32(self.payload, zlib.crc32(header))
+        head = _HEAD.pack(MARK, len(header) + len(self.payload), crc)
+        return b"".join((head, header, self.payload))
 
 
 @dataclass(frozen=True, order=True)

@@ -6,7 +6,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -23,6 +23,7 @@ from kvctl.exits import Exit
 from kvctl.output import narrate, print_json
 from kvctl.source import Source
 
+PLAYED = "workload finished; engine stays until q"
 START_S = 120.0
 """The first use of a model prepares its weights, which takes 20 s on a quiet machine."""
 
@@ -76,11 +77,17 @@ def _start(
     return engine, stack.enter_context(served(address, home))
 
 
+def _remark(story: Future[Story]) -> str:
+    if not story.done():
+        return "the workload is being played"
+    return "the demo has failed; q says why" if story.exception() else PLAYED
+
+
 def _on_screen(engine: Engine, source: Source) -> Story:
     """The story runs beside the screen, until the operator closes it."""
     with ThreadPoolExecutor(max_workers=1) as beside:
         story = beside.submit(stories.play, engine, source)
-        tui.run(source)
+        tui.run(source, remark=lambda: _remark(story))
         if not story.done():
             engine.end()
             raise NotEstablished("closed before the workload had been played; nothing was proven")

@@ -8,6 +8,7 @@ May import: kvctl.source, kvctl.actions, kvctl.text, kvctl.phrase, kvctl.errors,
 """
 
 import sys
+from collections.abc import Callable
 
 from kvctl.source import Source
 
@@ -18,9 +19,10 @@ def possible() -> bool:
     return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 
-def run(source: Source, *, read_only: bool = False) -> None:
+def run(source: Source, *, read_only: bool = False, remark: Callable[[], str] = str) -> None:
     """Show `source` until the operator quits; only when `possible`. The source stays open: it is
-    the caller's."""
+    the caller's. remark: what the caller wants said beside the screens' names, asked at every poll.
+    """
     from kvctl.tui.app import KvctlApp
 
-    KvctlApp(source, read_only=read_only).run()
+    KvctlApp(source, read_only=read_only, remark=remark).run()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -55,9 +55,12 @@ class KvctlApp(App[None]):
         Binding("q", "quit", "quit"),
     ]
 
-    def __init__(self, source: Source, *, read_only: bool = False) -> None:
+    def __init__(
+        self, source: Source, *, read_only: bool = False, remark: Callable[[], str] = str
+    ) -> None:
         super().__init__()
         self._source = source
+        self._remark = remark
         # Nothing can be done to what only a file remembers.
         self.read_only = read_only or not source.live
         self._polling = False
@@ -67,6 +70,7 @@ class KvctlApp(App[None]):
         for name, view in VIEWS.items():
             self.install_screen(view(self.commands()), name)
         self.push_screen("sessions")
+        self.call_after_refresh(self._entered)
         self.set_interval(POLL_PERIOD_S, self.poll)
 
     def commands(self) -> list[str]:
@@ -104,6 +108,7 @@ class KvctlApp(App[None]):
 
     def draw_status(self, view: View) -> None:
         view.status_bar.show(self._source.name, self.read_only, self._latest)
+        view.remark(self._remark())
 
     # moving about
 
@@ -123,8 +128,8 @@ class KvctlApp(App[None]):
     def _entered(self) -> None:
         if (view := self.view) is not None:
             self.draw_status(view)
-        self.refresh_bindings()
-        self.poll()
+            self.refresh_bindings()
+            self.poll()
 
     def on_grid_selected(self, event: Grid.Selected) -> None:
         view = self.view
@@ -134,8 +139,9 @@ class KvctlApp(App[None]):
             self.call_after_refresh(self._entered)
 
     def on_grid_highlighted(self) -> None:
-        self.refresh_bindings()
-        self.poll()
+        if self.view is not None:  # No screen is left when the application is closing.
+            self.refresh_bindings()
+            self.poll()
 
     def action_prompt(self, kind: str) -> None:
         if (view := self.view) is not None:

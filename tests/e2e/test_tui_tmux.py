@@ -1,4 +1,4 @@
-"""The screen for real: `kvctl tui` in a terminal, a key pressed, its effect seen."""
+"""The screen for real: `kvctl tui` and `kvctl demo` in a terminal, keys pressed, effects seen."""
 
 import os
 import shutil
@@ -14,7 +14,9 @@ from kvctl.cli import main
 from kvctl.context import Context
 
 ROOT = Path(__file__).parents[2]
-WAIT_S = 60
+WAIT_S = 180
+TERM = os.environ.get("TERM", "screen")
+KVCTL = f"env PYTHONPATH='{ROOT}' TERM='{TERM}' '{sys.executable}' -m kvctl"
 
 pytestmark = pytest.mark.skipif(
     shutil.which("tmux") is None, reason="tmux is not installed, so there is no terminal to try"
@@ -55,8 +57,7 @@ def test_tui_starts_its_server_and_a_pin_is_seen_to_happen(terminal, tmp_path):
     home = tmp_path / "home"
     with Engine(tmp_path / "store") as toy:
         options = f"--engine '{toy.address}' --context '{home}'"
-        environment = f"env PYTHONPATH='{ROOT}' TERM='{os.environ.get('TERM', 'screen')}'"
-        terminal.start(f"{environment} '{sys.executable}' -m kvctl tui {options}")
+        terminal.start(f"{KVCTL} tui {options}")
         try:
             terminal.see("LIVE", "read-write", "alpha/sub", "flood")
             terminal.type("G")
@@ -77,3 +78,12 @@ def test_tui_starts_its_server_and_a_pin_is_seen_to_happen(terminal, tmp_path):
             assert Context(home).running(), "the server outlives the screen"
         finally:
             main(["serve", "--stop", "--context", str(home)])
+
+
+def test_the_demo_says_when_its_workload_is_finished_and_q_gives_the_summary(terminal):
+    demo = f"{KVCTL} demo --model tiny --workload '{ROOT}/examples/agents'"
+    terminal.start(f"{demo}; echo status $?; cat")
+    terminal.see("LIVE", "the workload is being played")
+    terminal.see("workload finished", "cli-args")
+    terminal.type("q")
+    terminal.see("time saved", "status 0")

@@ -35,6 +35,7 @@ class View(Screen[None]):
     def __init__(self, commands: list[str]) -> None:
         super().__init__()
         self.filter = ""
+        self._remark = ""
         self.snapshot: Snapshot | None = None
         self.status_bar = StatusBar()
         self.grid = self.make_grid()
@@ -100,7 +101,14 @@ class View(Screen[None]):
             parts.append((f"> {self.crumbs()}", "bold"))
         if self.filter:
             parts.append((f"   /{self.filter}", "$warning"))
+        if self._remark:
+            parts.append((f"   {self._remark}", "dim"))
         self._crumbs.update(Content.assemble(*parts))
+
+    def remark(self, text: str) -> None:
+        if text != self._remark:
+            self._remark = text
+            self.draw_crumbs()
 
     def panel(self, content: Content) -> None:
         self._panel.update(content)
