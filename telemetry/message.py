@@ -51,7 +51,8 @@ class Message:
                 header = _header(reader.schema.metadata or {})
                 batch = reader.read_next_batch()
             batch.validate(full=True)
-            missing = [name for name in REQUIRED if name not in batch.schema.names]
+            names = batch.schema.names
+            missing = [name for name in REQUIRED if name not in names]
             if missing:
                 raise ValueError(f"no column {missing[0]}")
             if batch.num_rows != header.rows:
