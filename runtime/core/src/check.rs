@@ -16,7 +16,7 @@ macro_rules! hold {
 }
 
 impl State {
-    /// DESIGN §9, as far as one engine's records can tell.
+    /// Everything that must always hold, as far as one engine's records can tell.
     pub fn check(&self) -> Applied {
         self.check_hash()?;
         self.check_pages()?;

@@ -152,11 +152,6 @@ impl Core {
         runs
     }
 
-    pub(crate) fn known(&self, session: &str) -> Answer<Arc<str>> {
-        let found = self.state.sessions.key(session).cloned();
-        found.ok_or_else(|| Refusal::UnknownSession(format!("session {session:?} is not open")))
-    }
-
     pub(crate) fn live_of(&self, receipt: u64) -> Answer<&Live> {
         self.live.get(&receipt).ok_or_else(|| unknown_receipt(receipt))
     }

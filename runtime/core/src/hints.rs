@@ -1,12 +1,12 @@
-//! Sessions and what operators and routers ask about them. Every hint gets exactly one outcome; one that has
-//! to wait for bytes is deferred, and completed later.
+//! What operators and routers ask about a session. Every hint gets exactly one outcome; one that has to wait
+//! for bytes is deferred, and completed later.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::core::{Core, For};
 use crate::names::{Kind, Phase, Reason, Tier};
-use crate::records::{NONE, Slot};
+use crate::records::Slot;
 use crate::refusal::{Answer, Refusal};
 use crate::row::Row;
 
@@ -39,41 +39,7 @@ pub struct Outcome {
     pub seq: u64,
 }
 
-/// What stood in the way of some of the pages.
-#[derive(Default)]
-struct Dropped {
-    asked: u32,
-    lost: u32,
-    left: u32,
-    obstacle: Option<Reason>,
-}
-
 impl Core {
-    pub fn open_session(&mut self, name: &str, parent: &str) -> Answer<()> {
-        if name.is_empty() {
-            return Err(Refusal::BadArgument("a session needs a name".into()));
-        }
-        let parent = if parent.is_empty() { None } else { Some(self.known(parent)?) };
-        if self.state.sessions.get(name).is_some() {
-            return Ok(());
-        }
-        let mut row = Row::new(Kind::Session, Phase::Open);
-        (row.session, row.parent_session) = (Some(name.into()), parent);
-        self.emit(row)?;
-        self.settle()
-    }
-
-    pub fn close_session(&mut self, name: &str) -> Answer<u32> {
-        let session = self.known(name)?;
-        let dropped = self.drop_own(&session, Reason::Close, None)?;
-        let mut row = Row::new(Kind::Session, Phase::Close);
-        (row.session, row.pages) = (Some(session.clone()), Some(dropped.lost));
-        self.emit(row)?;
-        self.prompts.remove(&session);
-        self.settle()?;
-        Ok(dropped.lost)
-    }
-
     pub fn pin(&mut self, name: &str, tier: Tier, ttl: i64, owner: &str) -> Answer<Outcome> {
         let session = self.known(name)?;
         if ttl <= 0 {
@@ -107,76 +73,6 @@ impl Core {
         }
         self.settle()?;
         Ok(answer)
-    }
-
-    /// The longest start of a path that the tier's budget for leases allows, as a node.
-    fn grantable(&mut self, node: u32, tier: Tier) -> Answer<u32> {
-        let t = tier as usize;
-        let capacity = self.config.pages[t] as u64;
-        let allowed = (capacity * self.config.pin_permille as u64 / 1000) as u32;
-        let mut budget = allowed.saturating_sub(self.state.pools[t].leased);
-        let path = self.state.path(node);
-        let mut end = 0;
-        for id in &path {
-            let record = self.state.node(*id).map_err(Refusal::Internal)?;
-            let pages = record.slots.len();
-            let cost = if record.leases[t] > 0 { 0 } else { pages };
-            if cost > budget {
-                end = record.start + budget;
-                break;
-            }
-            budget -= cost;
-            end = record.end();
-        }
-        self.cut(&path, end)
-    }
-
-    fn grant_lease(
-        &mut self,
-        session: &Arc<str>,
-        owner: &str,
-        tier: Tier,
-        node: u32,
-        ttl: i64,
-        cause: u64,
-    ) -> Answer<u64> {
-        let same = |l: &crate::records::Lease| l.session == *session && &*l.owner == owner && l.tier == tier;
-        let old = self.state.leases.iter().find(|(_, lease)| same(lease)).map(|(id, _)| *id);
-        let id = old.unwrap_or_else(|| self.number());
-        let mut row = Row::new(Kind::Lease, if old.is_some() { Phase::Renew } else { Phase::Grant });
-        (row.receipt, row.node, row.tier_to) = (Some(id), Some(node), Some(tier));
-        (row.session, row.detail) = (Some(session.clone()), Some(owner.into()));
-        (row.pages, row.score, row.cause) =
-            (Some(self.state.path_pages(node)), Some(self.now.saturating_add(ttl)), Some(cause));
-        self.emit(row)?;
-        Ok(id)
-    }
-
-    pub fn unpin(&mut self, lease: u64) -> Answer<()> {
-        self.end_lease(lease, Phase::Release)?;
-        self.settle()
-    }
-
-    fn end_lease(&mut self, id: u64, phase: Phase) -> Answer<()> {
-        let unknown = || {
-            Refusal::UnknownLease(format!("lease {id} does not exist: never granted, released, or expired"))
-        };
-        let lease = self.state.leases.get(&id).ok_or_else(unknown)?;
-        let mut row = Row::new(Kind::Lease, phase);
-        (row.receipt, row.node, row.tier_to) = (Some(id), Some(lease.node), Some(lease.tier));
-        (row.session, row.detail) = (Some(lease.session.clone()), Some(lease.owner.clone()));
-        self.emit(row).map(|_| ())
-    }
-
-    /// Let time pass; says how many leases expired.
-    pub fn tick(&mut self) -> Answer<u32> {
-        let due = self.state.leases.iter().filter(|(_, l)| l.expires <= self.now);
-        let due: Vec<u64> = due.map(|(id, _)| *id).collect();
-        for id in &due {
-            self.end_lease(*id, Phase::Expire)?;
-        }
-        self.settle()?;
-        Ok(due.len() as u32)
     }
 
     pub fn demote(&mut self, name: &str, owner: &str) -> Answer<Outcome> {
@@ -265,70 +161,6 @@ impl Core {
         let answer = self.answer_as(number, "flush", outcome, reason, &session, owner, counts)?;
         self.settle()?;
         Ok(answer)
-    }
-
-    /// Drop from every tier what only this session names. Pages in flight, locked, leased or shared stay.
-    fn drop_own(&mut self, session: &Arc<str>, reason: Reason, op: Option<u64>) -> Answer<Dropped> {
-        let (node, _) = self.session_path(session);
-        let mut dropped =
-            Dropped { asked: self.path_where(node, |s| !s.is_gone()).len() as u32, ..Dropped::default() };
-        let (own, obstacle) = self.own_nodes(session, None, None);
-        let idle = |s: &Slot| s.here != 0 && s.coming == 0 && s.readers == [0; 3];
-        let slots = self.copies_of(&own, idle);
-        dropped.lost = slots.len() as u32;
-        dropped.left = dropped.asked - dropped.lost;
-        dropped.obstacle = obstacle.or((dropped.left > 0).then_some(Reason::InFlight));
-        let mut like = Row::new(Kind::Evict, Phase::None);
-        (like.reason, like.op) = (reason, op);
-        for tier in Tier::ALL {
-            let has = |s: &u32| self.state.slots.get(*s).is_some_and(|slot| slot.has(*tier));
-            let here: Vec<u32> = slots.iter().copied().filter(has).collect();
-            self.drop_copies(&here, *tier, like.clone())?;
-        }
-        Ok(dropped)
-    }
-
-    pub(crate) fn session_path(&self, session: &str) -> (u32, u32) {
-        let node = self.state.sessions.get(session).map_or(NONE, |s| s.node);
-        (node, self.state.path_pages(node))
-    }
-
-    /// The end of a session's path that only it names and that nobody holds (on `tier`, or on any), in path
-    /// order; and what ends it towards the root. The lock `except` does not count, as far as it reaches.
-    fn own_nodes(
-        &self,
-        session: &str,
-        tier: Option<Tier>,
-        except: Option<u64>,
-    ) -> (Vec<u32>, Option<Reason>) {
-        let (node, _) = self.session_path(session);
-        let excepted = except.and_then(|receipt| self.state.receipts.get(&receipt));
-        let excepted = excepted.map_or(Vec::new(), |receipt| self.state.path(receipt.node));
-        let mut own = Vec::new();
-        for (id, record) in self.state.upward(node) {
-            let leased = match tier {
-                Some(tier) => record.leases[tier as usize] > 0,
-                None => record.leases != [0; 3],
-            };
-            let obstacle = match () {
-                () if record.locks > excepted.contains(&id) as u32 => Some(Reason::Locked),
-                () if record.sessions > 1 => Some(Reason::Shared),
-                () if leased => Some(Reason::Leased),
-                () => None,
-            };
-            if obstacle.is_some() {
-                own.reverse();
-                return (own, obstacle);
-            }
-            own.push(id);
-        }
-        own.reverse();
-        (own, None)
-    }
-
-    fn copies_of(&self, nodes: &[u32], wanted: impl Fn(&Slot) -> bool) -> Vec<u32> {
-        let slots = nodes.iter().filter_map(|n| self.state.nodes.get(*n)).flat_map(|n| n.slots.iter());
-        slots.filter(|s| self.state.slots.get(*s).is_some_and(&wanted)).collect()
     }
 
     fn answer(

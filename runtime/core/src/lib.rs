@@ -2,7 +2,8 @@
 //!
 //! Commands go in, actions and rows of the log come out; somebody else moves the bytes. No I/O, no clock, no
 //! tensor, no random number. Read in this order: `records` (what there is), `apply` (what a row does to it),
-//! `core` (how decisions become rows), then the commands: `find`, `compute`, `moves`, `hints`.
+//! `core` (how decisions become rows), then the commands: `sessions`, `find`, `compute`, `moves`, `leases`,
+//! `hints`.
 
 pub mod apply;
 pub mod arena;
@@ -17,6 +18,7 @@ pub mod find;
 pub mod ghosts;
 pub mod hints;
 pub mod keys;
+pub mod leases;
 pub mod log;
 pub mod members;
 pub mod moves;
@@ -29,5 +31,6 @@ pub mod replica;
 pub mod report;
 pub mod row;
 pub mod runs;
+pub mod sessions;
 pub mod state;
 pub mod table;

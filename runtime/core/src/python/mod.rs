@@ -58,13 +58,12 @@ fn content_hash(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<u64> {
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    let names = |all: Vec<&'static str>| all;
     guard::quiet_panics();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("SCHEMA", SCHEMA.to_vec())?;
-    module.add("KINDS", names(Kind::ALL.iter().map(|k| k.name()).collect()))?;
-    module.add("PHASES", names(Phase::ALL.iter().map(|p| p.name()).collect()))?;
-    module.add("REASONS", names(Reason::ALL.iter().map(|r| r.name()).collect()))?;
+    module.add("KINDS", Kind::ALL.iter().map(|k| k.name()).collect::<Vec<_>>())?;
+    module.add("PHASES", Phase::ALL.iter().map(|p| p.name()).collect::<Vec<_>>())?;
+    module.add("REASONS", Reason::ALL.iter().map(|r| r.name()).collect::<Vec<_>>())?;
     module.add_function(wrap_pyfunction!(page_digests, module)?)?;
     module.add_function(wrap_pyfunction!(content_hash, module)?)?;
     module.add_function(wrap_pyfunction!(memory::copy_pages, module)?)?;
