@@ -6,9 +6,9 @@ never going backwards: a smaller value counts as the last one); what it wants mo
 
 Words: a *page* is `page_size` tokens; a *slot* is one logical page and keeps its identity while its
 bytes move between tiers. Tiers are named "device", "host" and "storage".
-Tokens are passed as any C-contiguous buffer
-of 32-bit integers (`array("I")`, a numpy int32/uint32 array) or, slower, a list of ints. Every
-method is safe to call from any thread; calls are serialised by a lock.
+Tokens are passed as any C-contiguous buffer of 32-bit integers (`array("I")`, a numpy int32/uint32
+array) or, slower, a list of ints. Every method is safe to call from any thread; calls are
+serialised by a lock.
 """
 
 from collections.abc import Sequence
@@ -26,6 +26,7 @@ prints."""
 KINDS: list[str]
 PHASES: list[str]
 REASONS: list[str]
+"""The words of the columns kind, phase and reason. New ones are appended; some have no use yet."""
 
 class CoreError(Exception):
     """The root of everything the core refuses. The state is as it was before the call."""
@@ -118,8 +119,7 @@ class Outcome:
     hint: int
     """Number of this hint in the log (column op)."""
     outcome: str
-    """accepted | clipped | deferred | rejected. A deferred one later gets completed or expired in
-    the log."""
+    """accepted | clipped | deferred | rejected. A deferred one is later completed in the log."""
     reason: str
     """"" or why it was clipped or rejected: no_room, budget, locked, leased, shared, not_stored,
     nothing_to_do."""
@@ -349,8 +349,7 @@ class Core:
         tier_to: str = "",
         detail: str = "",
     ) -> int:
-        """Append a row that changes no state: kinds request, tool, canary. Returns its
-        seq."""
+        """Append a row that changes no state: kinds request, tool, canary. Returns its seq."""
 
     # looking
     def pools(self) -> list[PoolInfo]: ...

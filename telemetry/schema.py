@@ -19,14 +19,6 @@ def kinds() -> list[str]:
     return _core.KINDS
 
 
-def phases() -> list[str]:
-    return _core.PHASES
-
-
-def reasons() -> list[str]:
-    return _core.REASONS
-
-
 def markdown() -> str:
     head = ["| column | type | meaning |", "|---|---|---|"]
     return "\n".join(head + [f"| {name} | {kind} | {text} |" for name, kind, text in columns()])
