@@ -12,22 +12,21 @@ no_space   full
 denied     not allowed
 closed     the store is not open
 io         anything else
-
-and nothing about keys it was not asked for."""
+"""
 
 
 class Store(ABC):
     """Objects under 32-byte keys. An object is a header (opaque, of fixed length) followed by a
     page.
 
-    Atomicity: an object is absent or whole; a reader, in this process or after a crash, never
-    sees part of
-      one. Putting a key again replaces its object at once for those who open it afterwards.
-    Partial results: every call answers for each key, in the order asked; one key's failure
-    changes no other. Failure: results say so. Nothing but `open` raises for what the outside
-    world does. Order: a call that has returned is seen by every later call. Calls that overlap
-    have no order. Threads: all methods may be called from several threads between `open` and
-    `close`. Length: all pages of a store have the same length; so have all headers.
+    Atomicity: an object is absent or whole; a reader, in this process or after a crash, never sees
+      part of one. Putting a key again replaces its object at once for those who open it afterwards.
+    Partial results: every call answers for each key, in the order asked; one key's failure changes
+      no other.
+    Failure: results say so. Nothing but `open` raises for what the outside world does.
+    Order: a call that has returned is seen by every later call. Calls that overlap have no order.
+    Threads: all methods may be called from several threads between `open` and `close`.
+    Length: all pages of a store have the same length; so have all headers.
     """
 
     @abstractmethod
@@ -62,11 +61,9 @@ class Store(ABC):
     def list(self) -> Iterator[bytes]:
         """The keys that have objects, in no order."""
 
-    def clear(self) -> int:
-        """Remove every object; how many there were."""
-        keys = [*self.list()]
-        self.remove(keys)
-        return len(keys)
+    def clear(self) -> None:
+        """Remove every object."""
+        self.remove([*self.list()])
 
     @abstractmethod
     def stats(self) -> dict[str, int]:

@@ -41,13 +41,11 @@ class StoragePipeline(Pipeline):
         store.clear()
         super().__init__(done, host.layout.page_size, mode)
 
-    def forget(self, live: set[int]) -> int:
+    def forget(self, live: set[int]) -> None:
         """Remove the objects of every number that is not in `live` (the core's, with those being
         written)."""
         gone = [self._release(number) for number in [*self._keys] if number not in live]
-        keys = [key for key in gone if key is not None]
-        self._store.remove(keys)
-        return len(keys)
+        self._store.remove([key for key in gone if key is not None])
 
     def stats(self) -> dict[str, int]:
         """The store's counters, and `stored`: objects that this epoch knows."""

@@ -65,7 +65,7 @@ def test_removing_is_final_and_removing_nothing_succeeds(store):
     put(store, 1, 2)
     assert store.remove([key(1), key(7)]) == ["", ""]
     assert store.exists([key(1), key(2)]) == [False, True]
-    assert store.clear() == 1
+    store.clear()
     assert list(store.list()) == []
 
 
@@ -221,7 +221,8 @@ def test_files_that_are_not_objects_are_neither_listed_nor_cleared(store):
     strange = store.directory / "ab" / "notes.page"
     strange.parent.mkdir(exist_ok=True)
     strange.write_text("mine")
-    assert store.clear() == 1
+    store.clear()
+    assert list(store.list()) == []
     assert strange.read_text() == "mine"
 
 
