@@ -23,10 +23,6 @@ class KvctlError(Exception):
     code = "error"
     exit = Exit.USAGE
 
-    @property
-    def message(self) -> str:
-        return str(self)
-
 
 class UsageError(KvctlError):
     code = "bad_argument"

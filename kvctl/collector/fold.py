@@ -45,7 +45,6 @@ class Life:
     gaps: int = 0
     lost_rows: int = 0
     trust: str = "exact"
-    claimed: str = ""
     first_ts: int = 0
     last_ts: int = 0
     problem: str = ""
@@ -162,7 +161,7 @@ class Fold:
             self._gap(life, life.seq + 1, header.first - 1, ts[0].as_py(), rows)
         life.lost = ""
         folded = self._replica(life, message)
-        life.seq, life.number, life.claimed = header.last, message.number, header.state_hash
+        life.seq, life.number = header.last, message.number
         life.rows += header.rows
         life.messages += 1
         life.last_ts = ts[-1].as_py()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from kvctl.text import span
+
 REASONS = {
     "never_stored": "no earlier request of the session had this continuation",
     "below_page": "what is left does not fill a page",
@@ -53,12 +55,12 @@ def _who(row: dict[str, Any]) -> str:
 def _took(row: dict[str, Any]) -> str:
     left = "still kept below" if row["kept"] else "the last copy"
     said = f"{row['pages'] or '?'} pages left {row['tier'] or 'an unknown tier'}"
-    said += f" {_span(row['before_ns'])} before ({left}): {row['reason'] or 'unknown reason'}"
+    said += f" {span(row['before_ns'])} before ({left}): {row['reason'] or 'unknown reason'}"
     if row["policy"]:
         said += f", chosen by {row['policy']}"
     if row["idle_ns"] is not None:
         user = f" by session {row['last_user']}" if row["last_user"] else ""
-        said += f", last used{user} {_span(row['idle_ns'])} earlier"
+        said += f", last used{user} {span(row['idle_ns'])} earlier"
     if row["skipped"]:
         said += f"; {row['skipped']} other candidates were pinned or in use"
     return said + f" (row {row['seq']})."
@@ -71,8 +73,3 @@ def _for(answer: dict[str, Any]) -> list[str]:
     if needed is not None:
         return [f"It was for {_who(needed)} ({needed['kind']}, row {needed['seq']})."]
     return ["Who needed the room is unknown."] if not answer["certain"] else []
-
-
-def _span(ns: int) -> str:
-    seconds = ns / 1e9
-    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"

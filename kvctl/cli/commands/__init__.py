@@ -5,6 +5,8 @@
 
 from dataclasses import dataclass
 
+from kvctl.actions import SESSION_ACTIONS
+
 
 @dataclass(frozen=True)
 class Command:
@@ -21,12 +23,7 @@ COMMANDS = (
     Command("engines", "engines, and how far what we know of them can be trusted"),
     Command("sessions", "sessions: where their pages are, how well they hit"),
     Command("events", "the log"),
-    Command("why", "why a session or a request missed"),
-    Command("pin", "keep a session's pages in a tier for a while", acting=True),
-    Command("unpin", "end a session's leases", acting=True),
-    Command("demote", "move a session's own pages off the device", acting=True),
-    Command("prefetch", "bring a session's pages from storage to the host", acting=True),
-    Command("flush", "drop a session's own pages from every tier", acting=True),
+    *(Command(action.name, action.summary, action.acting) for action in SESSION_ACTIONS),
     Command("sql", "ask the database"),
     Command("audit", "have every copy checked; fails when one is damaged", acting=True),
     Command("doctor", "is this installation and its server in order"),
