@@ -16,6 +16,8 @@ def phrase(row: Mapping[str, Any]) -> str:
         return ", ".join(filter(None, [plain(row["detail"] or ""), words(row["reason"] or "")]))
     if kind == "match":
         parts = [_match(row)]
+    elif (kind, row.get("phase")) == ("request", "start"):
+        parts = [f"{row['tokens'] or 0} tokens from the cache"]
     else:
         parts = [_where(row), _count(row, "page", "pages"), _count(row, "token", "tokens")]
     if row.get("bytes"):

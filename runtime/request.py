@@ -69,18 +69,22 @@ class Request:
         self.ready_tokens = intact // self._grid_pages * self._grid_pages * cache.page_size
         return self.ready_tokens
 
-    def read(self) -> "torch.Tensor":
-        """Gather the restored tokens' state: a new tensor [layers, 2, kv_heads, ready_tokens,
-        head_dim] on the device. Raises DamagedPage when bytes changed since `restore`: they are
-        dropped, and `restore` may be called again.
+    def read(self, limit_tokens: int | None = None) -> "torch.Tensor":
+        """Gather the restored tokens' state, or that of the whole pages among the first
+        `limit_tokens`: a new tensor [layers, 2, kv_heads, tokens, head_dim] on the device. The log
+        takes what is read for what is not computed again, so read no more than that. Raises
+        DamagedPage when bytes changed since `restore`: they are dropped, and `restore` may be
+        called again.
         """
         cache = self._live()
-        pages = self.ready_tokens // cache.page_size
+        usable = self.ready_tokens
+        pages = (usable if limit_tokens is None else min(usable, limit_tokens)) // cache.page_size
         if self._intact_pages(pages) < pages:
             raise DamagedPage(
                 f"Request {self.name!r}: a page changed after restore and was dropped. "
                 "Call restore() again."
             )
+        self._note("start", tokens=pages * cache.page_size)
         return cache.device_pool.read((copy.page, 1) for copy in self._copies()[:pages])
 
     def write(self, start_token: int, state: "torch.Tensor") -> int:
@@ -148,9 +152,9 @@ class Request:
         self._cache.core.release(self._cache.now(), self.match.receipt)
         self._note(phase, reason)
 
-    def _note(self, phase: str, reason: str = "") -> None:
-        """`reason` may be anybody's words; the log's own go into its column, others into the
-        detail."""
+    def _note(self, phase: str, reason: str = "", tokens: int | None = None) -> None:
+        """tokens: the prompt's when left out. `reason` may be anybody's words; the log's own go
+        into its column, others into the detail."""
         known = reason in REASONS
         now = self._cache.now()
         self._cache.core.note(
@@ -161,7 +165,7 @@ class Request:
             request=self.name,
             reason=reason if known else "aborted",
             detail="" if known else reason,
-            tokens=len(self.tokens),
+            tokens=len(self.tokens) if tokens is None else tokens,
             duration=max(0, now - self._begun),
         )
 

@@ -1,6 +1,6 @@
 """The demo's engine, seen from outside: its progress, and the two words it waits for.
 
-What its lines mean is described at the top of runtime/demo.py, which runs in a process of its own.
+What its lines mean is described at the top of runtime/demo/__main__.py.
 """
 
 from __future__ import annotations

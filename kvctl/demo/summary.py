@@ -45,7 +45,7 @@ def _figures(result: dict[str, Any], summary: dict[str, Any]) -> Iterator[str]:
     )
     tiers = summary["hit_tokens"].items()
     by_tier = ", ".join(f"{tier} {rate(hit / max(tokens, 1))}" for tier, hit in tiers)
-    yield f"hits          {rate(summary['hit_rate'] or 0)} of tokens: {by_tier}"
+    yield f"hits          {rate(summary['hit_rate'] or 0)} of tokens; found in {by_tier}"
     yield f"misses        {_counts(summary['misses'])}"
     yield f"evictions     {_counts(summary['evictions'])} pages; lost {summary['lost_pages']}"
     table = summary["transfers"]

@@ -120,6 +120,7 @@ CREATE OR REPLACE VIEW requests AS
         arg_max(device_tokens, seq) FILTER (kind = 'match') AS device_tokens,
         arg_max(host_tokens, seq) FILTER (kind = 'match') AS host_tokens,
         arg_max(storage_tokens, seq) FILTER (kind = 'match') AS storage_tokens,
+        arg_max(coalesce(tokens, 0), seq) FILTER (phase = 'start') AS saved_tokens,
         arg_max(coalesce(reason, ''), seq) FILTER (kind = 'match') AS reason,
         max(duration) FILTER (phase = 'first_token') AS ttft_ns,
         max(duration) FILTER (phase IN ('finish', 'abort')) AS duration_ns,
@@ -130,11 +131,12 @@ CREATE OR REPLACE VIEW requests AS
     WHERE request IS NOT NULL AND (kind = 'request' OR (kind = 'match' AND phase = 'acquire'))
     GROUP BY engine, epoch, request;
 COMMENT ON VIEW requests IS
-    'One row per request: tokens asked, found (hit_tokens, by tier), why the rest missed, latencies.
-seq is its match.';
+    'One row per request: tokens asked, found (hit_tokens, by tier), really taken from the cache
+(saved_tokens), why the rest missed, latencies. seq is its match.';
 COMMENT ON COLUMN requests.arrival_ts IS 'when it came';
 COMMENT ON COLUMN requests.tokens IS 'tokens of its prompt';
 COMMENT ON COLUMN requests.hit_tokens IS 'tokens found in any tier';
+COMMENT ON COLUMN requests.saved_tokens IS 'tokens read from the cache, so not computed again: fewer than were found when a move failed or a copy was damaged; null until it has read them';
 COMMENT ON COLUMN requests.reason IS 'why the first page after the match missed';
 COMMENT ON COLUMN requests.ttft_ns IS 'from arrival to first token';
 COMMENT ON COLUMN requests.duration_ns IS 'from arrival to its end';
@@ -146,16 +148,18 @@ CREATE OR REPLACE VIEW hit_rate AS
         count(*) AS requests, sum(tokens)::BIGINT AS tokens,
         sum(device_tokens)::BIGINT AS device_tokens, sum(host_tokens)::BIGINT AS host_tokens,
         sum(storage_tokens)::BIGINT AS storage_tokens,
-        sum(hit_tokens) / nullif(sum(tokens), 0) AS hit_rate
+        sum(saved_tokens)::BIGINT AS saved_tokens,
+        sum(saved_tokens) / nullif(sum(tokens) FILTER (saved_tokens IS NOT NULL), 0) AS hit_rate
     FROM requests WHERE tokens IS NOT NULL GROUP BY ALL;
-COMMENT ON VIEW hit_rate IS 'Per engine and minute: tokens asked and found by tier.';
+COMMENT ON VIEW hit_rate IS 'Per engine and minute: tokens asked, found by tier, and not computed again.';
 COMMENT ON COLUMN hit_rate.minute_ts IS 'start of the minute';
 COMMENT ON COLUMN hit_rate.requests IS 'requests that came in it';
 COMMENT ON COLUMN hit_rate.tokens IS 'tokens of their prompts';
 COMMENT ON COLUMN hit_rate.device_tokens IS 'tokens found on the device';
 COMMENT ON COLUMN hit_rate.host_tokens IS '... on the host';
 COMMENT ON COLUMN hit_rate.storage_tokens IS '... in storage';
-COMMENT ON COLUMN hit_rate.hit_rate IS 'share of the tokens that was found';
+COMMENT ON COLUMN hit_rate.saved_tokens IS 'tokens not computed again';
+COMMENT ON COLUMN hit_rate.hit_rate IS 'their share, in requests that have read what they found';
 
 CREATE OR REPLACE VIEW evictions AS
     SELECT e.engine, e.epoch, e.seq, e.ts, e.tier_from AS tier, e.phase = 'kept' AS kept,

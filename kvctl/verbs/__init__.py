@@ -29,8 +29,9 @@ sessions {engine, session, limit = 500}
   TABLE engine, epoch, session, parent, open, pages, device_pages, host_pages, storage_pages
   (copies: a page may count in several), fastest_device, fastest_host, fastest_storage (pages by
   their fastest copy; the rest of pages has none), shared_pages, requests, tokens, hit_tokens,
-  hit_rate (0..1|null), last_reason, leases (list of {"lease", "tier", "owner", "pages",
-  "expires"}), last_use, seq; most recently used first.
+  saved_tokens, hit_rate (0..1|null, the share of tokens that was not computed again), last_reason,
+  leases (list of {"lease", "tier", "owner", "pages", "expires"}), last_use, seq; most recently
+  used first.
   Closed sessions have open false and zero pages.
 pools {engine}
   TABLE engine, epoch, tier, capacity, used, fenced, free, leased, seq
@@ -40,8 +41,8 @@ events {after_seq, before_seq, limit = 200, kind, session, request, engine, epoc
   last `limit` before it.
 requests {session, engine, limit = 200}
   TABLE, the rows of view `requests`: engine, epoch, request, session, arrival_ts, tokens,
-  hit_tokens, device_tokens, host_tokens, storage_tokens, reason, ttft_ns, duration_ns,
-  state ("running"|"finished"|"aborted"), seq; latest last
+  hit_tokens, device_tokens, host_tokens, storage_tokens, saved_tokens (|null), reason, ttft_ns,
+  duration_ns, state ("running"|"finished"|"aborted"), seq; latest last
 transfers {engine}
   TABLE kind, tier_from, tier_to, ops, failed, pages, bytes, duration_ns, bytes_per_s (|null)
 sql {query, limit = 1000, timeout_s = 10}
@@ -61,7 +62,7 @@ why {session | request, engine}
   found false: the session (request) exists but missed nothing. certain false: a link is unknown.
 summary {}
   {"requests": int, "finished": int, "aborted": int, "tokens": int, "computed_tokens": int,
-   "saved_tokens": int, "hit_rate": float|null,
+   "saved_tokens": int, "hit_rate": float|null,     found is not yet saved: see view `requests`
    "hit_tokens": {"device": int, "host": int, "storage": int}, "misses": {reason: requests…},
    "evictions": {"tier/reason": pages…}, "lost_pages": int, "transfers": TABLE as in transfers,
    "canary": {"checks": int, "violations": int, "injected": int},

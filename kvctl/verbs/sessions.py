@@ -13,12 +13,14 @@ if TYPE_CHECKING:
 SQL = """
 SELECT s.engine, s.epoch, s.session, s.parent, s.open, s.pages, s.device_pages, s.host_pages,
     s.storage_pages, s.fastest_device, s.fastest_host, s.fastest_storage, s.shared_pages,
-    coalesce(r.requests, 0) AS requests, r.tokens, r.hit_tokens,
-    r.hit_tokens / nullif(r.tokens, 0) AS hit_rate, r.last_reason, s.leases, s.last_use, s.seq
+    coalesce(r.requests, 0) AS requests, r.tokens, r.hit_tokens, r.saved_tokens, r.hit_rate,
+    r.last_reason, s.leases, s.last_use, s.seq
 FROM session_state s JOIN latest USING (engine, epoch)
 LEFT JOIN (
     SELECT engine, epoch, session, count(*) AS requests, sum(tokens)::BIGINT AS tokens,
-        sum(hit_tokens)::BIGINT AS hit_tokens, arg_max(reason, seq) AS last_reason
+        sum(hit_tokens)::BIGINT AS hit_tokens, sum(saved_tokens)::BIGINT AS saved_tokens,
+        sum(saved_tokens) / nullif(sum(tokens) FILTER (saved_tokens IS NOT NULL), 0) AS hit_rate,
+        arg_max(reason, seq) AS last_reason
     FROM requests GROUP BY ALL
 ) r USING (engine, epoch, session)
 WHERE ($engine IS NULL OR s.engine = $engine) AND ($session IS NULL OR s.session = $session)

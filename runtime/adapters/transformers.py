@@ -76,10 +76,10 @@ class TransformersEngine:
             request, session, tokens, parent=parent, grid_tokens=GRID_TOKENS
         ) as held:
             past = DynamicCache(config=self._network.config)
-            state = _restored(held)
             # At least one token must be computed, or there are no logits to choose an answer from.
-            hit = min(_on_grid(state.shape[3]), _on_grid(len(tokens) - 1))
-            _fill(past, state[:, :, :, :hit])
+            state = _restored(held, _on_grid(len(tokens) - 1))
+            hit = state.shape[3]
+            _fill(past, state)
             restored = time.perf_counter()
 
             logits = _prefill(self._network, past, tokens, hit, self._cache.step)
@@ -124,12 +124,12 @@ def generate_plain(
     return Generation(answer, len(tokens), 0, ttft_s=took, restore_s=0.0, prefill_s=took)
 
 
-def _restored(held: Request) -> torch.Tensor:
-    """The state of the longest restorable prefix."""
+def _restored(held: Request, limit_tokens: int) -> torch.Tensor:
+    """The state of the longest restorable prefix, within the limit."""
     while True:
         held.restore()
         try:
-            return held.read()
+            return held.read(limit_tokens)
         except DamagedPage:
             continue  # The page is dropped, so the next restore ends before it.
 

@@ -29,6 +29,7 @@ SESSION = [
     "requests",
     "tokens",
     "hit_tokens",
+    "saved_tokens",
     "hit_rate",
     "last_reason",
     "leases",
@@ -83,6 +84,7 @@ REQUEST = [
     "device_tokens",
     "host_tokens",
     "storage_tokens",
+    "saved_tokens",
     "reason",
     "ttft_ns",
     "duration_ns",
@@ -129,6 +131,7 @@ def session(name: str, **changes: Any) -> list[Any]:
         "requests": 3,
         "tokens": 1920,
         "hit_tokens": 1280,
+        "saved_tokens": 1280,
         "hit_rate": 0.67,
         "last_reason": "evicted",
         "leases": [],
@@ -205,8 +208,11 @@ class RecordedSource:
         return {"columns": EVENT, "rows": [r for r in self.events if kind in (None, r[4])]}
 
     def _requests(self, verb: str, session: str, **args: Any) -> dict[str, Any]:
-        row = ["e0", "3f2a91c0", f"{session}-r1", session, T0, 640, 384, 128, 256, 0, "evicted"]
-        return {"columns": REQUEST, "rows": [[*row, 900_000_000, 2_000_000_000, "finished", 1200]]}
+        row = ["e0", "3f2a91c0", f"{session}-r1", session, T0, 640, 384, 128, 256, 0, 320]
+        return {
+            "columns": REQUEST,
+            "rows": [[*row, "evicted", 900_000_000, 2_000_000_000, "finished", 1200]],
+        }
 
     def _why(self, verb: str, engine: str, session: str) -> dict[str, Any]:
         return {

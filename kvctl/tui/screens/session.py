@@ -67,7 +67,7 @@ def describe(session: Record, now_ns: int) -> Content:
             Content("  ").join([bar(residency(session), session["pages"], BAR_CELLS), legend()]),
             Content(f"{session['pages']} pages, {session['shared_pages']} shared; copies: {where}"),
             Content.assemble(
-                f"hit {hit} of {tokens} tokens in {requests} requests; pinned: ",
+                f"took {hit} of {tokens} tokens from the cache in {requests} requests; pinned: ",
                 (leases(session["leases"], now_ns) or "no", "$accent"),
             ),
         ]
@@ -85,6 +85,7 @@ COLUMNS = (
     Column("DEVICE", 6, _count("device_tokens"), right=True),
     Column("HOST", 6, _count("host_tokens"), right=True),
     Column("STORAGE", 7, _count("storage_tokens"), right=True),
+    Column("SAVED", 6, _count("saved_tokens"), right=True),
     Column("MISSED", 13, lambda r, w: words(r["reason"] or "")),
     Column(
         "1ST TOKEN", 9, lambda r, w: span(r["ttft_ns"]) if r["ttft_ns"] else UNKNOWN, right=True

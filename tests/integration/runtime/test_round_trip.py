@@ -1,5 +1,6 @@
 """State goes device → host → file → host → device and is, bit for bit, what was computed."""
 
+import pyarrow as pa
 import pytest
 import torch
 from toy import LAYOUT, make, serve, state_of
@@ -79,6 +80,17 @@ def test_matches_are_rounded_to_the_grid():
 def test_only_whole_pages_are_kept():
     with make() as cache, cache.begin("r", "a", tokens(1, 11)) as request:
         assert request.write(0, state_of(tokens(1, 11))) == 8
+
+
+def test_the_log_says_how_much_was_read_and_not_how_much_was_found():
+    with make() as cache:
+        serve(cache, "a", tokens(1))
+        with cache.begin("r", "a", tokens(1)) as request:
+            assert request.restore() == 16
+            assert torch.equal(request.read(10), state_of(tokens(1))[:, :, :, :8])
+        rows = pa.ipc.open_stream(cache.core.log().drain().payload).read_all().to_pylist()
+    (start,) = [row for row in rows if row["phase"] == "start" and row["request"] == "r"]
+    assert (start["kind"], start["tokens"]) == ("request", 8)
 
 
 def test_when_room_is_short_the_leading_part_is_kept():

@@ -38,6 +38,11 @@ from kvctl.phrase import outcome, phrase
             "page 4 of device, position 3 of its path: one byte flipped",
         ),
         ({"kind": "canary", "phase": "violation", "detail": "[] \n"}, "[] \\n"),
+        (
+            {"kind": "request", "phase": "start", "tokens": 64, "duration": 2_000_000},
+            "64 tokens from the cache, 2.0 ms",
+        ),
+        ({"kind": "request", "phase": "start", "tokens": None}, "0 tokens from the cache"),
         ({"kind": "lock"}, ""),
     ],
 )

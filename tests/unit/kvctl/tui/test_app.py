@@ -97,7 +97,7 @@ async def test_enter_opens_a_session_and_esc_comes_back(source):
         await see(pilot, "planner")
         await pilot.press("enter")
         await see(pilot, "> coder", "child of planner", "copies: 10 in device")
-        await see(pilot, "coder-r1", "900.0 ms")
+        await see(pilot, "coder-r1", "SAVED", "320", "900.0 ms")
         assert isinstance(app.screen, SessionView)
         await pilot.press("escape")
         await see(pilot, "WHERE PAGES ARE")

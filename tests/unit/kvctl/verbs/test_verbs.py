@@ -61,6 +61,16 @@ RUN = [
 ]
 
 
+START = {
+    "seq": 13,
+    "kind": "request",
+    "phase": "start",
+    "session": "a",
+    "request": "r1",
+    "tokens": 48,
+}
+
+
 @pytest.fixture
 def store():
     return store_of(("eng", "e1", RUN))
@@ -72,6 +82,7 @@ def dicts(table):
 
 def test_a_request_is_one_row_with_its_hits_and_latencies(store):
     first, second = dicts(answer(store, "requests", {}))
+    assert first["saved_tokens"] is None
     assert (first["tokens"], first["hit_tokens"], first["host_tokens"]) == (100, 60, 20)
     assert (first["ttft_ns"], first["duration_ns"], first["state"]) == (7, 9, "finished")
     assert (second["request"], second["state"], second["tokens"]) == ("r2", "aborted", None)
@@ -83,12 +94,35 @@ def test_a_move_in_several_runs_is_one_transfer(store):
     assert row["bytes_per_s"] == 8000
 
 
-def test_the_summary_adds_up(store):
+def test_what_was_found_and_not_read_is_not_saved():
+    found = {"device_tokens": 30, "host_tokens": 60, "storage_tokens": 0}
+    begun = [
+        {"kind": "match", "phase": "acquire", "tokens": 100, **found},
+        {"kind": "request", "phase": "start", "tokens": 40},
+        {"kind": "request", "phase": "start", "tokens": None},
+    ]
+    rows = [
+        {"seq": seq, "session": "a", "request": f"r{count}"} | row
+        for count in (1, 2, 3)
+        for seq, row in enumerate(begun[:count], 1 + 3 * count)
+    ]
+    store = store_of(("eng", "e1", rows))
+    assert [(r["hit_tokens"], r["saved_tokens"]) for r in dicts(answer(store, "requests", {}))] == [
+        (90, None),
+        (90, 40),
+        (90, 0),
+    ]
     found = answer(store, "summary", {})
+    assert (found["tokens"], found["saved_tokens"], found["computed_tokens"]) == (300, 40, 160)
+    assert found["hit_rate"] == 0.2
+
+
+def test_the_summary_adds_up():
+    found = answer(store_of(("eng", "e1", [*RUN, START])), "summary", {})
     assert found["hit_tokens"] == {"device": 40, "host": 20, "storage": 0}
-    assert (found["tokens"], found["saved_tokens"], found["computed_tokens"]) == (100, 60, 40)
+    assert (found["tokens"], found["saved_tokens"], found["computed_tokens"]) == (100, 48, 52)
     assert (found["requests"], found["finished"], found["aborted"]) == (2, 1, 1)
-    assert found["hit_rate"] == 0.6
+    assert found["hit_rate"] == 0.48
     assert found["evictions"] == {"host/pressure": 2}
     assert found["lost_pages"] == 2
     assert found["canary"] == {"checks": 4, "violations": 1, "injected": 0}

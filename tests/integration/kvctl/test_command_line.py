@@ -72,6 +72,9 @@ def test_engines_and_sessions_as_json(run):
     assert set(sessions) == {"alpha", "alpha/sub", "flood"}
     assert sessions["alpha/sub"]["parent"] == "alpha"
     assert sessions["alpha"]["requests"] == 2
+    sub = sessions["alpha/sub"]
+    assert (sub["tokens"], sub["hit_tokens"], sub["saved_tokens"]) == (24, 16, 16)
+    assert sub["hit_rate"] == pytest.approx(16 / 24)
 
 
 def test_tables_are_for_people_and_csv_for_programs(run):
