@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from runtime import models, workload
-from runtime.conversation import Conversations
+from runtime import models
+from runtime.demo import workload
+from runtime.demo.conversation import Conversations
 from runtime.errors import ModelError
 from runtime.models.folder import built
 

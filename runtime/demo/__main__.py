@@ -1,4 +1,4 @@
-"""`python -m runtime.demo`: an engine that serves a real workload through the tiered cache.
+"""The engine's process: bind, load, play, compare, report.
 
 stdout: one JSON object a line, `{"event": …}`:
   hello     engine, epoch, address, requests      the sockets are bound; the model is not loaded yet
@@ -21,15 +21,15 @@ import random
 import signal
 import sys
 import tempfile
-import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from runtime import models, workload
-from runtime.conversation import Ask, Conversations
+from runtime import models
+from runtime.demo import workload
+from runtime.demo.conversation import Ask, Conversations
+from runtime.demo.orders import STEP_S, Ended, Orders
 from runtime.errors import CacheError
 
 if TYPE_CHECKING:
@@ -37,45 +37,8 @@ if TYPE_CHECKING:
     from runtime.cache import TieredCache
 
 LOOPBACK = "tcp://127.0.0.1:*"
-STEP_S = 0.05
 SETTLE_S = 10.0
 SAMPLE_SEED = 20
-
-
-class Ended(Exception):
-    """Whoever started us is gone or has had enough."""
-
-
-class Orders:
-    """Lines from stdin, read beside the engine's loop."""
-
-    def __init__(self, cache: TieredCache) -> None:
-        self._cache = cache
-        self._lines: SimpleQueue[str] = SimpleQueue()
-        threading.Thread(target=self._read, name="stdin", daemon=True).start()
-
-    def _read(self) -> None:
-        for line in sys.stdin:
-            self._lines.put(line.strip())
-        self._lines.put("")
-
-    def wait(self, word: str) -> None:
-        """Step the cache until `word` arrives. Ended when it cannot arrive any more."""
-        while self.look() != word:
-            self._cache.step(STEP_S)
-
-    def look(self) -> str | None:
-        """The next line if there is one. Ended when stdin has ended or an operator wants us to."""
-        if self._cache.stop_requested:
-            raise Ended
-        try:
-            line = self._lines.get_nowait()
-        except Empty:
-            return None
-        if not line:
-            self._lines.put("")
-            raise Ended
-        return line
 
 
 @dataclass

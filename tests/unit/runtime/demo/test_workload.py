@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from runtime import workload
-from runtime.conversation import Conversations
+from runtime.demo import workload
+from runtime.demo.conversation import Conversations
 from runtime.errors import WorkloadError
 
-EXAMPLE = Path(__file__).parents[3] / "examples" / "agents"
+EXAMPLE = Path(__file__).parents[4] / "examples" / "agents"
 
 
 @pytest.fixture(scope="module")

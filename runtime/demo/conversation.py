@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from runtime.workload import Turn, Workload
+from runtime.demo.workload import Turn, Workload
 
 
 @dataclass(frozen=True)
