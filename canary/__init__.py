@@ -6,9 +6,9 @@ transport: callers hand it buffers and counts. May import `runtime._core` (for t
 nothing else of the product.
 """
 
-from canary.audit import Verdict, judge
-from canary.report import Violation
 from canary.sentinel import MODES, SENTINEL_BYTES, Mode, Sentinel, differences, stamp
+from canary.verdict import Verdict, judge
+from canary.violation import Violation
 
 __all__ = [
     "MODES",
