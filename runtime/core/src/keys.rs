@@ -1,6 +1,7 @@
 //! Finding a path by its tokens. Beside the state, not in it: token ids never leave the process.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -21,7 +22,29 @@ pub struct Keys {
     /// Each node's tokens, by node number; empty for the root and for numbers not in use.
     tokens: Vec<Vec<u32>>,
     /// (parent, hash of a child's first page) to the children with that hash, almost always one.
-    kids: HashMap<(u32, u64), Vec<u32>>,
+    kids: HashMap<(u32, u64), Vec<u32>, BuildHasherDefault<Hashed>>,
+}
+
+/// Half of each key is a hash; hashing it once more would cost as much as the lookup.
+#[derive(Default)]
+struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u32(*byte as u32));
+    }
+
+    fn write_u32(&mut self, parent: u32) {
+        self.0 = (self.0 ^ parent as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 ^= hash;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 impl Keys {
@@ -35,7 +58,8 @@ impl Keys {
         let mut rest = &tokens[..tokens.len() / page * page];
         while let Some(kid) = self.kid(walk.node, rest, page) {
             let key = self.of(kid);
-            let same = common_tokens(key, rest) / page;
+            // The first page is known to be the same: it led here.
+            let same = 1 + common_tokens(&key[page..], &rest[page..]) / page;
             walk.nodes.push(kid);
             walk.node = kid;
             walk.pages += same as u32;
