@@ -10,6 +10,7 @@ from typing import Any
 
 from kvctl.errors import UsageError
 from kvctl.source import Source
+from kvctl.table import records
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,8 @@ def perform(
 
 
 def _leases(source: Source, session: str, engine: str | None) -> list[int]:
-    table = source.ask("sessions", engine=engine, session=session)
-    rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
-    held = [lease["lease"] for row in rows for lease in row["leases"]]
+    sessions = records(source.ask("sessions", engine=engine, session=session))
+    held = [lease["lease"] for row in sessions for lease in row["leases"]]
     if not held:
         raise UsageError(f"session {session!r} holds no lease: nothing to unpin")
     return held

@@ -14,24 +14,17 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from kvctl.table import Table, records
 from kvctl.text import human, plain
 
 JSON_VERSION = 1
 FORMATS = ("table", "json", "csv")
 # Wider than any row: what goes to a pipe or a file is never cut.
 UNBOUNDED = 10_000
-Table = Mapping[str, Any]
-"""{"columns": [...], "rows": [[...]...]}, see kvctl.verbs."""
 
 
 def narrate(text: str) -> None:
     print(text, file=sys.stderr)
-
-
-def records(table: Table) -> list[dict[str, Any]]:
-    """The rows by column name; columns of one name (SQL allows that) get _2, _3 ..."""
-    names = _unique(table["columns"])
-    return [dict(zip(names, row, strict=True)) for row in table["rows"]]
 
 
 def print_table(table: Table, output: str, shown: Sequence[str] | None = None) -> None:
@@ -86,17 +79,6 @@ def print_people(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         drawn.add_row(*(Text(cell) for cell in cells))
     width = None if sys.stdout.isatty() else UNBOUNDED
     Console(file=sys.stdout, width=width, highlight=False).print(drawn)
-
-
-def _unique(columns: Sequence[str]) -> list[str]:
-    names: list[str] = []
-    for column in columns:
-        name, count = column, 1
-        while name in names:
-            count += 1
-            name = f"{column}_{count}"
-        names.append(name)
-    return names
 
 
 def _encode(value: Any) -> Any:

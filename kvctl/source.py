@@ -95,18 +95,18 @@ class LiveSource:
 
 
 class FileSource:
-    """What was collected, without a server: a database file, a context's directory, or segments
+    """A recording, read without a server: a database file, a context's directory, or segments
     (`*.seg`, or a directory of them), whose tables are then made in memory. StoreError when there
     is nothing to read or a server has it open."""
 
     live = False
 
     def __init__(self, path: str | Path) -> None:
-        from kvctl.collector.rebuild import open_record
+        from kvctl.collector.recording import open_recording
         from kvctl.store.store import Store
 
         self.name = str(path)
-        self._con = open_record(Path(path))
+        self._con = open_recording(Path(path))
         self._store = Store(self._con.cursor, lambda: {"mode": "file", "source": self.name})
 
     def ask(self, verb: str, **args: Any) -> dict[str, Any]:

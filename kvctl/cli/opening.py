@@ -11,7 +11,7 @@ from kvctl.source import FileSource, LiveSource, Source
 
 @contextmanager
 def opened(settings: Settings) -> Iterator[Source]:
-    """Closed at the end. Unreachable when no server runs; StoreError for what is no record."""
+    """Closed at the end. Unreachable when no server runs; StoreError for what is no recording."""
     source: Source
     if settings.file is not None:
         source = FileSource(settings.file)

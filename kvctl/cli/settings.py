@@ -21,7 +21,7 @@ class Settings:
     context: str
     """Names the server to talk to: a plain name, or a directory."""
     file: Path | None
-    """A record to read instead: a closed database, a context's directory, or segments."""
+    """A recording to read instead: a closed database, a context's directory, or segments."""
     output: str
     read_only: bool
     timeout_s: float
@@ -42,7 +42,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--context", metavar="NAME", help="the server to talk to: a name or a directory"
     )
-    group.add_argument("--file", metavar="PATH", help="read a record instead of asking a server")
+    group.add_argument("--file", metavar="PATH", help="read a recording instead of asking a server")
     group.add_argument("-o", "--output", choices=FORMATS, help="default: table")
     group.add_argument("--read-only", action="store_true", help="refuse whatever changes a cluster")
     group.add_argument(

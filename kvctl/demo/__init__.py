@@ -2,7 +2,7 @@
 
 Owns: starting and ending the engine and a private server, the story, the verdict, the summary.
 Does not know: models, pools, tensors; the engine is `python -m runtime.demo`, a process of its own.
-May import: kvctl.source, kvctl.tui, kvctl.text, kvctl.errors, rich (lazily).
+May import: kvctl.source, kvctl.tui, kvctl.table, kvctl.text, kvctl.errors, rich (lazily).
 """
 
 from kvctl.demo.command import run

@@ -10,6 +10,7 @@ from typing import Any
 from kvctl.demo.engine import Engine
 from kvctl.errors import TimedOut
 from kvctl.source import Source
+from kvctl.table import records
 
 PIN_TTL_S = 600
 CATCH_UP_S = 30.0
@@ -58,8 +59,7 @@ def finish(engine: Engine, source: Source) -> dict[str, Any]:
 
 def folded(source: Source) -> dict[str, Any]:
     """What the collector has rebuilt of the demo's engine, of which there is one."""
-    table = source.ask("engines")
-    return dict(zip(table["columns"], table["rows"][0], strict=True))
+    return records(source.ask("engines"))[0]
 
 
 def until(attempt: Callable[[], Any], timeout_s: float, otherwise: str) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kvctl.demo.story import Story
+from kvctl.table import records
 from kvctl.text import plain, rate, size, span, words
 
 
@@ -48,9 +49,7 @@ def _figures(result: dict[str, Any], summary: dict[str, Any]) -> Iterator[str]:
     yield f"hits          {rate(summary['hit_rate'] or 0)} of tokens; found in {by_tier}"
     yield f"misses        {_counts(summary['misses'])}"
     yield f"evictions     {_counts(summary['evictions'])} pages; lost {summary['lost_pages']}"
-    table = summary["transfers"]
-    for index, row in enumerate(table["rows"]):
-        move = dict(zip(table["columns"], row, strict=True))
+    for index, move in enumerate(records(summary["transfers"])):
         speed = f", {size(move['bytes_per_s'])}/s" if move["bytes_per_s"] else ""
         yield (
             f"{'transfers' if index == 0 else '':<13} {move['kind']:<9} {move['pages']} pages, "

@@ -4,5 +4,5 @@ Owns: the tables and views (schema.sql; `events` from telemetry.schema), opening
 file, inserting by Arrow, and reading under guard.
 Does not know: sockets, segments, engines. One process writes; its other threads read through
 cursors. The file is derived: when it is damaged it is set aside and made again from the segments.
-May import: telemetry, kvctl.errors. Loads duckdb and pyarrow.
+May import: telemetry, kvctl.table, kvctl.errors. Loads duckdb and pyarrow.
 """

@@ -8,9 +8,7 @@ from typing import Any
 import duckdb
 
 from kvctl.store.values import plain
-
-Table = dict[str, Any]
-"""{"columns": [name…], "rows": [[value…]…]}, JSON-ready."""
+from kvctl.table import Table, records
 
 
 class Store:
@@ -38,8 +36,7 @@ class Store:
             return {"columns": columns, "rows": [[plain(v) for v in row] for row in con.fetchall()]}
 
     def dicts(self, sql: str, params: dict[str, Any] | None = None) -> list[dict[str, Any]]:
-        table = self.table(sql, params)
-        return [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+        return records(self.table(sql, params))
 
     def one(self, sql: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         """The single row of a query that always has one."""

@@ -3,7 +3,8 @@ it.
 
 Owns: screens, keys, polling. Does not know: sockets, files, engines; every answer comes from a
 `Source` and no screen knows whether that is live or a file.
-May import: kvctl.source, kvctl.actions, kvctl.text, kvctl.phrase, kvctl.errors, textual.
+May import: kvctl.source, kvctl.actions, kvctl.table, kvctl.text, kvctl.phrase, kvctl.errors,
+textual.
 `import kvctl.tui` is cheap; textual is loaded by `run`.
 """
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from kvctl.errors import KvctlError, TimedOut, Unreachable
 from kvctl.source import Source
+from kvctl.table import records
 
 Question = tuple[str, Mapping[str, Any]]
 """A verb and its arguments (kvctl.verbs)."""
@@ -38,10 +39,7 @@ class Snapshot:
 
     def records(self, name: str) -> list[dict[str, Any]]:
         """A table's rows by column name; none when it was not answered."""
-        table = self.answers.get(name)
-        if table is None:
-            return []
-        return [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+        return records(self.answers[name]) if name in self.answers else []
 
 
 def take(source: Source, questions: Mapping[str, Question]) -> Snapshot:

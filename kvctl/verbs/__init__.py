@@ -1,7 +1,7 @@
-"""What can be asked: one function per verb over a `Store`, the same live and over a closed file.
+"""What can be asked: one function per verb over a `Store`, the same live and over a recording.
 
 Owns: the meaning and JSON shape of every verb. Knows nothing of sockets, threads or terminals.
-May import: kvctl.store, kvctl.errors, telemetry.
+May import: kvctl.store, kvctl.table, kvctl.text, kvctl.errors, telemetry.
 
 `Source.ask(verb, **args)` returns the dict described here, or raises a `kvctl.errors.KvctlError`
 (`.code`, `.exit`, `str()` is the message). TABLE = {"columns": [name…], "rows": [[value…]…]}.
@@ -138,7 +138,7 @@ SERVING = ("attach", "shutdown")
 def answer(store: Store, verb: str, args: dict[str, Any]) -> dict[str, Any]:
     """A reading verb's result."""
     if verb in ACTING or verb in SERVING:
-        raise ReadOnly(f"{verb} needs a running server; {store.about()['source']} is a record")
+        raise ReadOnly(f"{verb} needs a running server; {store.about()['source']} is a recording")
     if verb not in READING:
         known = ", ".join((*READING, *ACTING, *SERVING))
         raise UsageError(f"no verb {verb!r}; there are: {known}")

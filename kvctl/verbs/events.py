@@ -9,7 +9,8 @@ from kvctl.verbs import check
 from telemetry import schema
 
 if TYPE_CHECKING:
-    from kvctl.store.store import Store, Table
+    from kvctl.store.store import Store
+    from kvctl.table import Table
 
 
 def events(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kvctl.store.store import Store, Table
+    from kvctl.store.store import Store
+    from kvctl.table import Table
 
 
 def gaps(store: Store) -> Table:

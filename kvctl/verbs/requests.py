@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from kvctl.verbs import check
 
 if TYPE_CHECKING:
-    from kvctl.store.store import Store, Table
+    from kvctl.store.store import Store
+    from kvctl.table import Table
 
 
 def requests(

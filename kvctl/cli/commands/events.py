@@ -10,9 +10,10 @@ from kvctl.cli.opening import opened
 from kvctl.cli.settings import Settings
 from kvctl.errors import UsageError
 from kvctl.exits import Exit
-from kvctl.output import Table, print_csv, print_json, print_people, print_table, records
+from kvctl.output import print_csv, print_json, print_people, print_table
 from kvctl.phrase import phrase
 from kvctl.source import Source
+from kvctl.table import Table, records
 from kvctl.text import clock, plain
 
 FOLLOW_PERIOD_S = 0.25
@@ -37,7 +38,7 @@ def run(args: argparse.Namespace, settings: Settings) -> int:
     wanted = {name: getattr(args, name) for name in ("engine", "kind", "session", "request")}
     with opened(settings) as source:
         if args.follow and not source.live:
-            raise UsageError("--follow needs a server; a closed file does not grow")
+            raise UsageError("--follow needs a server; a recording does not grow")
         before = source.ask("status")["engines"] if args.follow else []
         table = source.ask("events", after_seq=args.since_seq, limit=args.limit, **wanted)
         if args.follow:

@@ -22,7 +22,7 @@ def add_engines(parser: argparse.ArgumentParser, text: str) -> None:
 
 def run(args: argparse.Namespace, settings: Settings) -> int:
     if settings.file is not None:
-        raise UsageError("serve collects into its context; --file only reads a record")
+        raise UsageError("serve collects into its context; --file only reads a recording")
     home = settings.home()
     if args.stop:
         with opened(settings) as source:

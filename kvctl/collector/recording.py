@@ -1,4 +1,4 @@
-"""Opens what was collected when no server has it."""
+"""A recording: what was collected, opened when no server has it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kvctl.store.writer import Writer
 BATCH_RECORDS = 2000
 
 
-def open_record(path: Path) -> duckdb.DuckDBPyConnection:
+def open_recording(path: Path) -> duckdb.DuckDBPyConnection:
     """A connection to a database file, to that of a context's directory, or to tables made in
     memory from segments. StoreError when there is nothing to read."""
     if path.is_dir():
