@@ -16,9 +16,10 @@ from kvctl.cli.opening import opened
 from kvctl.cli.settings import Settings
 from kvctl.errors import NotEstablished, Refused, UsageError
 from kvctl.exits import Exit
-from kvctl.output import narrate, print_json, print_table, records
+from kvctl.output import narrate, print_json, print_table
 from kvctl.phrase import copy
 from kvctl.source import Source
+from kvctl.table import records
 from kvctl.text import plain
 
 TIERS = ("device", "host", "storage")
@@ -58,7 +59,7 @@ class Audited:
 def run(args: argparse.Namespace, settings: Settings) -> int:
     with _own_run(args.workload) if args.run else opened(settings) as source:
         if not source.live:
-            raise UsageError(f"an audit asks engines, and {source.name} is a record")
+            raise UsageError(f"an audit asks engines, and {source.name} is a recording")
         engines = _engines(source, args.engine)
         if args.inject:
             _inject(source, engines, args.inject)
@@ -79,7 +80,7 @@ def _engines(source: Source, wanted: str | None) -> list[str]:
     live = [e["engine"] for e in known if e["engine"] and e["state"] in ("live", "silent")]
     if not live:
         raise NotEstablished("no engine is live here, so nothing can be checked")
-    return live
+    return list(dict.fromkeys(live))
 
 
 def _audit(source: Source, engine: str, timeout_s: float) -> Audited:
@@ -92,7 +93,7 @@ def _audit(source: Source, engine: str, timeout_s: float) -> Audited:
             narrate(f"kvctl: {plain(engine)} says it checked {said} copies; its log shows {seen}")
             break
         time.sleep(POLL_PERIOD_S)
-    (log,) = (e for e in source.ask("status")["engines"] if e["engine"] == engine)
+    log = next(e for e in source.ask("status")["engines"] if e["engine"] == engine)
     verdict = judge(
         checked_pages=seen if seen >= said else 0,
         violations=answer["violations"],

@@ -99,8 +99,8 @@ def _known(source: Source) -> Iterator[Finding]:
         yield Finding("engines", False, "none; kvctl serve --engine ADDRESS")
     for engine in status["engines"]:
         name = engine["engine"] or engine["address"]
-        silent = engine["state"] in ("silent", "waiting")
-        yield Finding(f"{name}", not silent, engine["problem"] or engine["state"])
+        well = engine["state"] not in ("silent", "waiting") and not engine["problem"]
+        yield Finding(f"{name}", well, engine["problem"] or engine["state"])
         if not engine["engine"]:
             continue
         lag = engine["lag_ms"]

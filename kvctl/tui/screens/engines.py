@@ -38,11 +38,14 @@ class EnginesView(View):
 
 def engine_records(snapshot: Snapshot) -> list[Record]:
     """The status's engines, each with its pools by tier under "pools"."""
-    pools: dict[str, dict[str, Record]] = {}
+    pools: dict[tuple[str, str], dict[str, Record]] = {}
     for pool in snapshot.records("pools"):
-        pools.setdefault(pool["engine"], {})[pool["tier"]] = pool
+        pools.setdefault((pool["engine"], pool["epoch"]), {})[pool["tier"]] = pool
     engines = snapshot.answers[STATUS]["engines"]
-    return [{**engine, "pools": pools.get(engine["engine"], {})} for engine in engines]
+    return [
+        {**engine, "pools": pools.get((engine["engine"], engine["epoch"]), {})}
+        for engine in engines
+    ]
 
 
 def _pool(tier: str) -> Any:

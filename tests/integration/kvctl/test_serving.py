@@ -202,6 +202,22 @@ def test_an_engine_that_never_speaks_is_listed_as_waiting(served):
     ]
 
 
+def test_two_engines_of_one_name_do_not_hide_each_other_in_silence(served):
+    core = new_core("e2")
+    Churn(core).play(2)
+    with Publisher(core.log(), ANY, ANY, heartbeat_s=0.2) as twin:
+        replay, control = twin.replay_endpoint, "tcp://127.0.0.1:9"
+        served.ask("attach", address=f"{twin.endpoint},replay={replay},control={control}")
+        deadline = time.monotonic() + 20
+        while not (problem := served.ask("status")["problem"]):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        shown, hidden = served.ask("status")["engines"]
+    assert (shown["epoch"], hidden["epoch"]) == ("e2", "e1")
+    assert (hidden["state"], hidden["problem"]) == ("live", problem)
+    assert f"two engines are named 'eng': the one at {hidden['address']}" in problem
+
+
 def test_a_server_leaves_no_thread_and_no_card(tmp_path):
     before = threading.active_count()
     context = Context(tmp_path)
