@@ -1,7 +1,6 @@
 //! Pages for what a request computes: reserve, then commit or abort.
 
-use crate::core::Core;
-use crate::core::ROOT;
+use crate::core::{Core, ROOT};
 use crate::digest::page_digest;
 use crate::find::DeviceRun;
 use crate::keys::Walk;

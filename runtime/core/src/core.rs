@@ -1,5 +1,5 @@
 //! The live core: decides, writes rows, and keeps the indexes beside the state. The commands themselves are
-//! in sessions.rs, find.rs, compute.rs, moves.rs, leases.rs and hints.rs; this file has what they share.
+//! in sessions, find, locks, compute, moves, leases and hints; this file has what they share.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;

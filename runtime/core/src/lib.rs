@@ -2,8 +2,8 @@
 //!
 //! Commands go in, actions and rows of the log come out; somebody else moves the bytes. No I/O, no clock, no
 //! tensor, no random number. Read in this order: `records` (what there is), `apply` (what a row does to it),
-//! `core` (how decisions become rows), then the commands: `sessions`, `find`, `compute`, `moves`, `leases`,
-//! `hints`.
+//! `core` (how decisions become rows), then the commands: `sessions`, `find`, `locks`, `compute`, `moves`,
+//! `leases`, `hints`.
 
 pub mod apply;
 pub mod arena;
@@ -19,6 +19,7 @@ pub mod ghosts;
 pub mod hints;
 pub mod keys;
 pub mod leases;
+pub mod locks;
 pub mod log;
 pub mod members;
 pub mod moves;

@@ -1,12 +1,12 @@
 //! Moves between tiers: what to bring up or down, the actions that say so, and their completion.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::compute::{pair, unknown_operation};
 use crate::core::{Core, For, group};
 use crate::digest::Digest;
 use crate::names::{Component, Kind, Phase, Reason, Tier};
-use crate::records::Slot;
+use crate::records::{NONE, Slot};
 use crate::refusal::{Answer, Refusal};
 use crate::row::Row;
 use crate::runs::Run;
@@ -228,8 +228,7 @@ impl Core {
             return Err(Refusal::BadArgument(format!("a page's result is {result}; it must be 0, 1 or 2")));
         }
         let from = op.tier_from.ok_or_else(|| Refusal::Internal("a move from nowhere".into()))?;
-        let result_of: std::collections::HashMap<u32, u8> =
-            op.slots.iter().copied().zip(results.iter().copied()).collect();
+        let result_of: HashMap<u32, u8> = op.slots.iter().copied().zip(results.iter().copied()).collect();
         let mut row = Row::new(op.kind, Phase::Commit);
         row.detail = (!detail.is_empty()).then(|| detail.into());
         (row.op, row.receipt) = (Some(id), op.receipt);
@@ -289,7 +288,7 @@ impl Core {
     }
 
     pub fn damaged(&mut self, tier: Tier, slot: u32, generation: u32) -> Answer<bool> {
-        if self.state.slots.get(slot).is_none_or(|s| s.node == crate::records::NONE)
+        if self.state.slots.get(slot).is_none_or(|s| s.node == NONE)
             || self.state.slots.generation(slot) != generation
         {
             return Ok(false);
