@@ -315,8 +315,8 @@ class CoreAgainstModel(Agreement, RuleBasedStateMachine):
 
 TestCoreAgainstModel = CoreAgainstModel.TestCase
 TestCoreAgainstModel.settings = settings(
-    max_examples=2000 if SOAK else 200,
-    stateful_step_count=150 if SOAK else 80,
+    max_examples=600 if SOAK else 200,
+    stateful_step_count=120 if SOAK else 80,
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )
