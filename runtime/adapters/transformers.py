@@ -35,9 +35,9 @@ class Generation:
     hit_tokens: int
     """Tokens whose state came from the cache."""
     ttft_s: float
-    """From the request's arrival to its first token; restore and prefill are parts of it."""
+    """From the request's arrival to its first token."""
     restore_s: float
-    prefill_s: float
+    """Of those, until the cached state was there; the rest is prefill."""
 
 
 def layout_of(config: Any, page_size: int) -> Layout:
@@ -100,7 +100,6 @@ class TransformersEngine:
             hit_tokens=hit,
             ttft_s=prefilled - arrived,
             restore_s=restored - arrived,
-            prefill_s=prefilled - restored,
         )
 
 
@@ -121,7 +120,7 @@ def generate_plain(
     first = int(_prefill(network, past, tokens, 0, step).argmax())
     took = time.perf_counter() - arrived
     answer = _decode(network, past, first, max_new, stop, step)
-    return Generation(answer, len(tokens), 0, ttft_s=took, restore_s=0.0, prefill_s=took)
+    return Generation(answer, len(tokens), 0, ttft_s=took, restore_s=0.0)
 
 
 def _restored(held: Request, limit_tokens: int) -> torch.Tensor:
