@@ -13,6 +13,7 @@ import random
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, cast
 
@@ -29,6 +30,7 @@ from tests.bench.report import Goal, Row, compare
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 POOL_BYTES = 256 << 20
 MOVE_BYTES = 32 << 20
+MODES: tuple[Mode, ...] = ("none", "all")
 REPEAT = 15
 GOAL = Goal(">=", 0.6)
 SMOLLM2 = Layout(layers=30, kv_heads=3, head_dim=64, page_size=16, dtype="float32")
@@ -52,13 +54,13 @@ class Move:
 
 def rows() -> Iterator[Row]:
     for layout in (_layout(64 << 10), _layout(256 << 10), SMOLLM2):
-        for mode in ("none", "all"):
-            with _Pools(layout, cast(Mode, mode)) as pools:
+        for mode in MODES:
+            with _Pools(layout, mode) as pools:
                 for kind in ("backup", "load"):
                     yield compare(
                         f"{kind} scattered pages of {layout.page_bytes >> 10} KiB, canary {mode}",
                         "GB/s",
-                        lambda pools=pools, kind=kind: pools.move(kind),
+                        partial(pools.move, kind),
                         pools.copy,
                         repeat=REPEAT,
                         goal=GOAL if mode == "none" else None,

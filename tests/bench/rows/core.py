@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 from array import array
 from collections.abc import Iterator
+from functools import partial
 
 from runtime._core import Core
 from tests.bench.report import Row, alone, per_call
@@ -25,7 +26,7 @@ REPEAT = 9
 def rows() -> Iterator[Row]:
     yield alone("one row: core.note", "ns", _note, repeat=REPEAT)
     for size in (256, 4096):
-        yield alone(f"drain, {size} rows a message", "ns/row", lambda s=size: _drain(s), repeat=3)
+        yield alone(f"drain, {size} rows a message", "ns/row", partial(_drain, size), repeat=3)
     core, rng = _core(), random.Random(5)
     _cycles(core, rng)
     yield alone("cycle of a 300-token request", "us", lambda: _cycles(core, rng), repeat=REPEAT)
