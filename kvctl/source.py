@@ -106,8 +106,10 @@ class FileSource:
         from kvctl.store.store import Store
 
         self.name = str(path)
-        self._con = open_recording(Path(path))
-        self._store = Store(self._con.cursor, lambda: {"mode": "file", "source": self.name})
+        recording = open_recording(Path(path))
+        self._con = recording.tables
+        about = {"mode": "file", "source": self.name, "problem": recording.problem}
+        self._store = Store(self._con.cursor, lambda: about)
 
     def ask(self, verb: str, **args: Any) -> dict[str, Any]:
         from kvctl.verbs import answer

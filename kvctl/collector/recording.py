@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
@@ -15,33 +16,53 @@ from kvctl.store.writer import Writer
 BATCH_RECORDS = 2000
 
 
-def open_recording(path: Path) -> duckdb.DuckDBPyConnection:
-    """A connection to a database file, to that of a context's directory, or to tables made in
-    memory from segments. StoreError when there is nothing to read."""
+@dataclass(frozen=True)
+class Recording:
+    tables: duckdb.DuckDBPyConnection
+    problem: str = ""
+    """What of it could not be read."""
+
+
+def open_recording(path: Path) -> Recording:
+    """A database file, that of a context's directory, or tables made in memory from segments.
+    StoreError when there is nothing to read."""
     if path.is_dir():
         if (path / "kvctl.duckdb").exists():
-            return connect_reader(path / "kvctl.duckdb")
+            return Recording(connect_reader(path / "kvctl.duckdb"))
         folder = path / "segments" if (path / "segments").is_dir() else path
         segments = sorted(folder.glob("*.seg"))
         if not segments:
             raise StoreError(f"{path} has neither kvctl.duckdb nor segments")
-        return _tables(segments)
+        return _read(path, segments)
     if path.suffix == ".seg" and path.is_file():
-        return _tables([path])
-    return connect_reader(path)
+        return _read(path, [path])
+    return Recording(connect_reader(path))
 
 
-def _tables(segments: list[Path]) -> duckdb.DuckDBPyConnection:
+def _read(path: Path, segments: list[Path]) -> Recording:
+    try:
+        return _made(path, segments)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error}") from error
+
+
+def _made(path: Path, segments: list[Path]) -> Recording:
     database = Database(None)
     writer, fold = Writer(database), Fold()
     batch: list[tuple[Position, Record]] = []
-    for number, path in enumerate(segments):
-        for found in read(path):
-            if not isinstance(found, Damage):
+    problems: list[str] = []
+    for number, segment in enumerate(segments):
+        for found in read(segment):
+            if isinstance(found, Damage):
+                problems.append(f"{segment.name}: {found}")
+            else:
                 batch.append((Position(number, found[0]), found[1]))
             if len(batch) >= BATCH_RECORDS:
                 writer.write(fold.apply(batch))
                 batch = []
     if batch:
         writer.write(fold.apply(batch))
-    return database.cursor()
+    problem = "; ".join(problems)
+    if writer.position() is None:
+        raise StoreError(f"{path} has no record that can be read ({problem or 'it is empty'})")
+    return Recording(database.cursor(), problem)

@@ -60,6 +60,9 @@ class Damage:
     torn: bool
     """It reaches the end of the file: a write that was never finished."""
 
+    def __str__(self) -> str:
+        return f"{self.end - self.offset} damaged bytes at {self.offset} skipped"
+
 
 def read(path: Path) -> Iterator[tuple[int, Record] | Damage]:
     """(offset, record) in order, and the damage between them."""
@@ -182,12 +185,12 @@ class SegmentLog:
             self.close()
 
     def _report(self, path: Path, damage: Damage, *, last: bool) -> None:
-        size = damage.end - damage.offset
         if last and damage.torn and damage.offset >= len(MAGIC):
             os.truncate(path, damage.offset)
+            size = damage.end - damage.offset
             self.problems.append(f"{path.name}: cut {size} bytes that were never acknowledged")
         else:
-            self.problems.append(f"{path.name}: {size} damaged bytes at {damage.offset} skipped")
+            self.problems.append(f"{path.name}: {damage}")
 
     def _numbers(self) -> list[int]:
         return sorted(int(path.stem) for path in self.folder.glob("*.seg") if path.stem.isdigit())

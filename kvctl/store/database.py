@@ -119,9 +119,18 @@ def connect_reader(path: Path) -> duckdb.DuckDBPyConnection:
                 f"{path} is being written by a running server; ask that server, not the file"
             ) from error
         raise StoreError(f"{path} cannot be opened: {error}") from error
-    except duckdb.Error as error:
+    except duckdb.CatalogException as error:
         raise StoreError(f"{path} is not a database of kvctl: {error}") from error
+    except duckdb.Error as error:
+        raise StoreError(f"{path}: {unreadable(error)}") from error
     return con
+
+
+def unreadable(error: duckdb.Error) -> StoreError:
+    return StoreError(
+        f"the tables cannot be read: {error}. Everything is in the segments: read those (--file"
+        " DIRECTORY/segments), or remove the database and start the server, which makes it again"
+    )
 
 
 def _connect(path: str) -> duckdb.DuckDBPyConnection:

@@ -9,6 +9,7 @@ from typing import Any
 import duckdb
 
 from kvctl.errors import SqlError, SqlRefused, TimedOut
+from kvctl.store.database import unreadable
 from kvctl.store.values import plain
 
 
@@ -26,19 +27,19 @@ def run(con: duckdb.DuckDBPyConnection, query: str, limit: int, timeout_s: float
     timer = threading.Timer(timeout_s, interrupt)
     timer.start()
     try:
-        # The subquery lets the engine stop early; the line break ends a trailing comment.
-        con.execute(f"SELECT * FROM ({statement}\n) LIMIT {limit + 1}")
-        description = con.description
-        rows = con.fetchall()
+        result = con.sql(statement).limit(limit + 1)
+        rows = result.fetchall()
     except duckdb.Error as error:
         if expired.is_set():
             raise TimedOut(f"the query took longer than {timeout_s:g} s and was stopped") from error
+        if type(error) is duckdb.Error or isinstance(error, duckdb.IOException):
+            raise unreadable(error) from error
         raise SqlError(str(error)) from error
     finally:
         timer.cancel()
     return {
-        "columns": [name for name, *_ in description],
-        "types": [str(kind) for _, kind, *_ in description],
+        "columns": result.columns,
+        "types": [str(kind) for kind in result.types],
         "rows": [[plain(value) for value in row] for row in rows[:limit]],
         "truncated": len(rows) > limit,
         "elapsed_ms": round((time.monotonic() - begun) * 1000, 3),
@@ -50,6 +51,8 @@ def _reading(con: duckdb.DuckDBPyConnection, query: str) -> str:
         statements = con.extract_statements(query)
     except duckdb.Error as error:
         raise SqlError(str(error)) from error
+    if not statements:
+        raise SqlRefused("there is no statement in it")
     if len(statements) != 1:
         raise SqlRefused(f"one statement at a time, these are {len(statements)}")
     (statement,) = statements

@@ -7,6 +7,7 @@ from typing import Any
 
 import duckdb
 
+from kvctl.store.database import unreadable
 from kvctl.store.values import plain
 from kvctl.table import Table, records
 
@@ -30,10 +31,15 @@ class Store:
         self.live = live
 
     def table(self, sql: str, params: dict[str, Any] | None = None) -> Table:
+        """StoreError when the database cannot be read."""
         with self.cursor() as con:
-            con.execute(sql, params or {})
+            try:
+                con.execute(sql, params or {})
+                rows = con.fetchall()
+            except duckdb.Error as error:
+                raise unreadable(error) from error
             columns = [name for name, *_ in con.description]
-            return {"columns": columns, "rows": [[plain(v) for v in row] for row in con.fetchall()]}
+            return {"columns": columns, "rows": [[plain(v) for v in row] for row in rows]}
 
     def dicts(self, sql: str, params: dict[str, Any] | None = None) -> list[dict[str, Any]]:
         return records(self.table(sql, params))

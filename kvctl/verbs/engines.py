@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from kvctl import __version__
 
 if TYPE_CHECKING:
-    from kvctl.store.store import Store, Table
+    from kvctl.store.store import Store
+    from kvctl.table import Table
 
 Engines = list[dict[str, Any]]
 

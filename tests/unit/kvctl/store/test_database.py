@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -8,7 +9,10 @@ import pytest
 
 from kvctl.errors import StoreError
 from kvctl.store.database import Database, connect_reader, event_columns
+from kvctl.store.store import Store
+from kvctl.verbs.sql import sql
 
+FIRST_BLOCK, BLOCK = 12288, 262144
 ROOT = Path(__file__).parents[4]
 CRASH = """
 import os, sys
@@ -126,3 +130,28 @@ def test_reading_what_is_no_database_is_a_clear_error(tmp_path, content):
         path.write_bytes(content)
     with pytest.raises(StoreError, match=r"k\.duckdb"):
         connect_reader(path)
+
+
+def test_damage_in_any_block_is_a_clear_error_or_not_met(tmp_path):
+    path = tmp_path / "k.duckdb"
+    database = Database(path)
+    database.cursor().execute(
+        "INSERT INTO events (engine, epoch, seq, detail)"
+        " SELECT 'e', 'e1', range, hash(range)::VARCHAR || hash(-range) FROM range(50000)"
+    )
+    database.close()
+    whole = path.read_bytes()
+    met = 0
+    for at in range(FIRST_BLOCK, len(whole), BLOCK):
+        path.write_bytes(whole[: at + 100] + b"X" * 100 + whole[at + 200 :])
+        try:
+            con = connect_reader(path)
+        except StoreError:
+            continue
+        for read in (lambda store: store.table("FROM events"), partial(sql, query="FROM events")):
+            try:
+                read(Store(con.cursor, dict))
+            except StoreError:
+                met += 1
+        con.close()
+    assert met

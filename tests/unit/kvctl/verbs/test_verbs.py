@@ -3,6 +3,7 @@ from helpers.tables import store_of
 from helpers.wire import SECOND
 
 from kvctl.errors import Ambiguous, NotEstablished, ReadOnly, UsageError
+from kvctl.table import records
 from kvctl.verbs import ACTING, READING, answer
 
 RUN = [
@@ -76,12 +77,8 @@ def store():
     return store_of(("eng", "e1", RUN))
 
 
-def dicts(table):
-    return [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
-
-
 def test_a_request_is_one_row_with_its_hits_and_latencies(store):
-    first, second = dicts(answer(store, "requests", {}))
+    first, second = records(answer(store, "requests", {}))
     assert first["saved_tokens"] is None
     assert (first["tokens"], first["hit_tokens"], first["host_tokens"]) == (100, 60, 20)
     assert (first["ttft_ns"], first["duration_ns"], first["state"]) == (7, 9, "finished")
@@ -89,7 +86,7 @@ def test_a_request_is_one_row_with_its_hits_and_latencies(store):
 
 
 def test_a_move_in_several_runs_is_one_transfer(store):
-    (row,) = dicts(answer(store, "transfers", {}))
+    (row,) = records(answer(store, "transfers", {}))
     assert (row["ops"], row["pages"], row["bytes"]) == (1, 4, 4000)
     assert row["bytes_per_s"] == 8000
 
@@ -107,7 +104,9 @@ def test_what_was_found_and_not_read_is_not_saved():
         for seq, row in enumerate(begun[:count], 1 + 3 * count)
     ]
     store = store_of(("eng", "e1", rows))
-    assert [(r["hit_tokens"], r["saved_tokens"]) for r in dicts(answer(store, "requests", {}))] == [
+    assert [
+        (r["hit_tokens"], r["saved_tokens"]) for r in records(answer(store, "requests", {}))
+    ] == [
         (90, None),
         (90, 40),
         (90, 0),
@@ -132,9 +131,9 @@ def test_the_summary_adds_up():
 
 def test_violations_name_hop_and_session(store):
     found = answer(store, "canary", {})
-    (violation,) = dicts(found["violations_table"])
+    (violation,) = records(found["violations_table"])
     assert (violation["hop"], violation["session"], violation["seq"]) == ("load", "a", 10)
-    assert dicts(found["hops"]) == [
+    assert records(found["hops"]) == [
         {"hop": "backup", "checks": 4, "violations": 0},
         {"hop": "load", "checks": 0, "violations": 1},
     ]
@@ -154,7 +153,7 @@ def test_violations_name_hop_and_session(store):
     ],
 )
 def test_events_are_paged_and_filtered(store, args, seqs):
-    assert [row["seq"] for row in dicts(answer(store, "events", args))] == seqs
+    assert [row["seq"] for row in records(answer(store, "events", args))] == seqs
 
 
 def test_only_the_latest_epoch_counts_unless_asked():
@@ -162,9 +161,9 @@ def test_only_the_latest_epoch_counts_unless_asked():
     assert answer(store, "summary", {})["tokens"] == 0
     assert len(answer(store, "engines", {})["rows"]) == 1
     assert len(answer(store, "engines", {"all_epochs": True})["rows"]) == 2
-    assert [row["seq"] for row in dicts(answer(store, "events", {"epoch": "e1", "limit": 1}))] == [
-        12
-    ]
+    assert [
+        row["seq"] for row in records(answer(store, "events", {"epoch": "e1", "limit": 1}))
+    ] == [12]
 
 
 def test_an_ambiguous_engine_is_asked_for_by_name():
