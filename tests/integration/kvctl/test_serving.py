@@ -14,6 +14,7 @@ from kvctl.errors import NotEstablished, TimedOut, Unreachable, UsageError, from
 from kvctl.launch import ensure_server
 from kvctl.server import Server
 from kvctl.source import FileSource, LiveSource
+from kvctl.table import records
 from telemetry.publisher import Publisher
 
 ANY = "tcp://127.0.0.1:*"
@@ -80,10 +81,6 @@ def served(tmp_path, engine, control):
     source.close()
 
 
-def dicts(table):
-    return [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
-
-
 def test_a_live_server_and_its_closed_file_give_the_same_answers(tmp_path, served):
     questions = {
         verb: {} for verb in ("sessions", "pools", "requests", "summary", "canary", "gaps")
@@ -113,7 +110,7 @@ def test_an_action_reaches_the_engine_with_its_epoch_and_is_on_record(served, co
     (command,) = control.heard
     assert (command["verb"], command["session"], command["tier"]) == ("pin", "s1", "host")
     assert (command["owner"], command["epoch"], command["ttl_s"]) == ("me@here", "e1", 600)
-    (action,) = dicts(served.ask("actions"))
+    (action,) = records(served.ask("actions"))
     assert (action["id"], action["operator"]) == (answer["action"], "me@here")
     assert (action["ok"], action["outcome"], action["verb"]) == (True, "accepted", "pin")
 
@@ -123,7 +120,7 @@ def test_an_engines_refusal_comes_through_and_is_on_record(served, control):
     with pytest.raises(UsageError, match="no 'x'") as refused:
         served.ask("flush", session="x")
     assert refused.value.code == "unknown_session"
-    (action,) = dicts(served.ask("actions"))
+    (action,) = records(served.ask("actions"))
     assert (action["ok"], action["outcome"], action["detail"]) == (
         False,
         "unknown_session",
@@ -135,7 +132,7 @@ def test_an_engine_that_is_gone_is_unreachable_and_that_is_on_record(served, con
     control.close()
     with pytest.raises(Unreachable, match="nobody listens"):
         served.ask("demote", session="s1")
-    assert [action["outcome"] for action in dicts(served.ask("actions"))] == ["unreachable"]
+    assert [action["outcome"] for action in records(served.ask("actions"))] == ["unreachable"]
 
 
 @pytest.mark.parametrize(
