@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import zmq
 
-from kvctl.errors import KvctlError, Unreachable, UsageError, from_code
+from kvctl.errors import KvctlError, StoreError, Unreachable, UsageError, from_code
 from kvctl.verbs import ACTING, DEFAULTS, check
 
 if TYPE_CHECKING:
@@ -64,7 +64,10 @@ def act(collector: Collector, store: Store, verb: str, args: dict[str, Any]) -> 
         "detail": str(failure) if failure else json.dumps(result, sort_keys=True),
         "duration_ns": time.monotonic_ns() - begun_ns,
     }
-    collector.record(action)
+    try:
+        collector.record(action)
+    except StoreError as error:
+        raise StoreError(f"{verb}: {failure or action['outcome']}; but {error}") from error
     if failure is not None:
         raise failure
     return result | {"engine": engine, "epoch": epoch, "action": action["id"]}

@@ -18,7 +18,8 @@ Result = dict[str, Any]
 TIERS = ("device", "host", "storage")
 NAME_MAX = 256
 """Characters of a session's or an owner's name."""
-TTL_MAX_S = 30 * 24 * 3600
+TTL_MAX_DAYS = 30
+TTL_MAX_S = TTL_MAX_DAYS * 24 * 3600
 
 
 class Refused(Exception):
@@ -182,7 +183,7 @@ def _tier(value: Any) -> str:
 def _ttl(value: Any) -> str:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     ok = number and 0 < value <= TTL_MAX_S
-    return "" if ok else f"seconds, more than 0 and at most {TTL_MAX_S}"
+    return "" if ok else f"seconds, more than 0 and at most {TTL_MAX_S} ({TTL_MAX_DAYS} days)"
 
 
 def _lease(value: Any) -> str:

@@ -21,6 +21,10 @@ from kvctl.text import span
 PACKAGES = ("kvctl", "runtime", "canary", "telemetry")
 LIBRARIES = ("pyzmq", "duckdb", "pyarrow", "textual", "rich")
 LAG_LIMIT_MS = 1000
+STATES = {
+    "silent": "silent: not even a heartbeat; it is gone, stuck, or now elsewhere",
+    "waiting": "waiting: nothing has been heard from this address yet",
+}
 
 
 class Finding(NamedTuple):
@@ -100,7 +104,8 @@ def _known(source: Source) -> Iterator[Finding]:
     for engine in status["engines"]:
         name = engine["engine"] or engine["address"]
         well = engine["state"] not in ("silent", "waiting") and not engine["problem"]
-        yield Finding(f"{name}", well, engine["problem"] or engine["state"])
+        state = STATES.get(engine["state"], engine["state"])
+        yield Finding(f"{name}", well, engine["problem"] or state)
         if not engine["engine"]:
             continue
         lag = engine["lag_ms"]
