@@ -188,7 +188,7 @@ def test_a_full_disk_stops_the_intake_says_so_and_loses_nothing(tmp_path, talker
         assert time.monotonic() < deadline
         time.sleep(0.1)
     assert source.ask("status")["lag_ms"] > 0
-    with pytest.raises(StoreError, match="pin: engine 'eng' is gone.*; but .* not on record yet"):
+    with pytest.raises(StoreError, match=r"pin: engine 'eng' is gone.*; but .* not on record yet"):
         source.ask("pin", session="s1")
     resource.prlimit(collecting.process.pid, resource.RLIMIT_FSIZE, unlimited)
     collecting.until(seq)
