@@ -56,6 +56,10 @@ class Context:
         return self.home / "server.log"
 
     @property
+    def _socket(self) -> Path:
+        return self.home / "api.sock"
+
+    @property
     def _card(self) -> Path:
         return self.home / "server.json"
 
@@ -94,9 +98,8 @@ class Context:
 
     def socket(self) -> tuple[str, Path | None]:
         """Endpoint for the API, and a directory that the server must remove at its end."""
-        path = self.home / "api.sock"
-        if len(os.fsencode(path)) <= SOCKET_PATH_BYTES_MAX:
-            return f"ipc://{path}", None
+        if len(os.fsencode(self._socket)) <= SOCKET_PATH_BYTES_MAX:
+            return f"ipc://{self._socket}", None
         short = Path(tempfile.mkdtemp(prefix="kvctl-"))  # mode 0700
         return f"ipc://{short / 'api.sock'}", short
 
@@ -109,6 +112,7 @@ class Context:
 
     def withdraw(self, short: Path | None) -> None:
         self._card.unlink(missing_ok=True)
+        self._socket.unlink(missing_ok=True)  # libzmq leaves it.
         if short is not None:
             shutil.rmtree(short, ignore_errors=True)
 
@@ -118,6 +122,8 @@ class Context:
             raise Unreachable(f"no server runs for context {self.home}; start one: kvctl serve")
         try:
             card: dict[str, Any] = json.loads(self._card.read_text())
-        except (OSError, ValueError):
-            raise Unreachable(f"the server of context {self.home} is not ready yet") from None
-        return card
+            if isinstance(card["endpoint"], str):
+                return card
+        except (OSError, ValueError, LookupError, TypeError):
+            pass  # Missing while the server starts; what is no card was not written by a server.
+        raise Unreachable(f"the server of context {self.home} is not ready yet")

@@ -78,7 +78,10 @@ def _control_endpoint(collector: Collector, store: Store, engine: str) -> str:
     for follower in collector.followers():
         if str(follower.address) == address:
             return follower.address.control
-    raise Unreachable(f"engine {engine!r} is a recording only; attach it to act on it")
+    raise Unreachable(
+        f"engine {engine!r} is a recording only, nobody follows it here; if it runs:"
+        f" kvctl serve --detach --engine '{address}'"
+    )
 
 
 def _send(endpoint: str, command: dict[str, Any], name: str) -> dict[str, Any]:

@@ -22,7 +22,7 @@ def ensure_server(context: Context, engines: list[str]) -> LiveSource:
             source.ask("attach", address=engine)
         return source
     context.make()
-    command = [sys.executable, "-m", "kvctl.server", "--home", str(context.home), *engines]
+    command = [sys.executable, "-P", "-m", "kvctl.server", "--home", str(context.home), *engines]
     with context.log.open("ab") as log:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True

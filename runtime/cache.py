@@ -14,10 +14,10 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from canary import MODES, Mode
-from runtime._core import Action, Core
+from runtime._core import Action, BadArgument, Core
 from runtime.commands import Refused, execute
 from runtime.control import Command, ControlServer
-from runtime.errors import CacheClosed, ConfigError
+from runtime.errors import CacheClosed, ConfigError, ControlError
 from runtime.guard import Guard
 from runtime.layout import Layout
 from runtime.pools.device import DevicePool
@@ -27,6 +27,7 @@ from runtime.storage.base import Store
 from runtime.transfer.device_host import DeviceHostPipeline
 from runtime.transfer.pipeline import Completion, Pipeline, pages_of
 from runtime.transfer.storage import StoragePipeline
+from telemetry.errors import BadAddress
 
 if TYPE_CHECKING:
     from runtime._core import Tier
@@ -46,7 +47,8 @@ class TieredCache:
     cover. pin_share: largest share of a tier that leases may hold. write_through: back up and
     offload pages as they appear. clock: wall clock in ns.
 
-    Raises ConfigError, StorageError, ControlError; nothing stays open when it does.
+    Raises ConfigError, StorageError, ControlError and the core's BadArgument; nothing stays open
+    when it does.
     """
 
     def __init__(
@@ -123,7 +125,10 @@ class TieredCache:
             if publish:
                 from telemetry import publisher
 
-                self._publisher = publisher.Publisher(self.core.log(), publish, replay)
+                try:
+                    self._publisher = publisher.Publisher(self.core.log(), publish, replay)
+                except BadAddress as error:
+                    raise ControlError(f"Cannot publish at {publish}: {error}.") from error
                 stack.callback(self._publisher.close)
                 self.endpoints["publish"] = self._publisher.endpoint
                 self.endpoints["replay"] = self._publisher.replay_endpoint
@@ -166,9 +171,10 @@ class TieredCache:
         parent: str = "",
         grid_tokens: int | None = None,
     ) -> Request:
-        """Match `tokens` and hold what matched until the request ends. A new session is opened,
-        under `parent`. grid_tokens: the engine prefills on this grid, so matches are rounded down
-        to it; a multiple of the page size, which is also the default.
+        """Match `tokens` and hold what matched until the request ends. `request` names it in the
+        log, once in a session: the log's readers take two of one name for one. A new session is
+        opened, under `parent`. grid_tokens: the engine prefills on this grid, so matches are
+        rounded down to it; a multiple of the page size, which is also the default.
         """
         core = self._live()
         grid = self.page_size if grid_tokens is None else grid_tokens
@@ -212,6 +218,8 @@ class TieredCache:
 
     def tool(self, session: str, phase: str, detail: str = "") -> None:
         """Note that a session's tool call starts or ends (`phase` start | end)."""
+        if phase not in ("start", "end"):
+            raise BadArgument(f"phase is {phase!r}; a tool call has start and end")
         self._live().note(self.now(), "tool", phase, session=session, detail=detail)
 
     def sweep(self) -> dict[str, dict[str, int]]:

@@ -1,7 +1,7 @@
 """What telemetry refuses.
 
 TelemetryError
-├── BadAddress     an endpoint that cannot be read, or is not on this machine
+├── BadAddress     an endpoint that cannot be read, is not on this machine, or is taken
 └── BadPayload     bytes that are not a message of the log
 """
 

@@ -12,6 +12,7 @@ from typing import Protocol
 import zmq
 
 from telemetry.address import after, require_loopback
+from telemetry.errors import BadAddress
 from telemetry.ring import Ring
 
 FLUSH_S = 0.010
@@ -51,7 +52,8 @@ class Publisher:
     """Sends the log as it grows and answers replays. The engine never waits for it: rows pile up in
     the core's own bounded buffer, and what a slow subscriber loses it fetches again from the ring.
 
-    endpoint, replay_endpoint: where to bind, loopback only (BadAddress); the port may be `*`.
+    endpoint, replay_endpoint: where to bind, loopback only; the port may be `*`. BadAddress when
+    they are no such endpoints, or taken.
     Replay is at the next port when not given. The attributes of these names say where it really is.
     """
 
@@ -86,9 +88,9 @@ class Publisher:
             self._router.setsockopt(zmq.MAXMSGSIZE, 1024)
             self.endpoint = _bind(self._pub, endpoint)
             self.replay_endpoint = _bind(self._router, replay_endpoint)
-        except zmq.ZMQError:
+        except zmq.ZMQError as error:
             self._context.destroy(linger=0)
-            raise
+            raise BadAddress(str(error)) from error
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="kv-publisher", daemon=True)
         self._thread.start()

@@ -24,6 +24,9 @@ environment: KVCTL_CONTEXT, KVCTL_FILE, KVCTL_OUTPUT, KVCTL_READ_ONLY, KVCTL_TIM
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb; argv without the program's name. Raises nothing an operator can cause."""
+    # A stream that the caller closed is None.
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115, open as long as the process
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # A name that the terminal's encoding cannot write must not end the listing.
@@ -38,12 +41,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except BrokenPipeError:
-        # The reader (`head`) has had enough. The interpreter's own flush must not fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader (`head`) has had enough.
+        _silence_stdout()
         return Exit.OK
+    except OSError as error:
+        # A full disk under stdout, most of all. An answer that did not get out is no finding.
+        narrate(f"kvctl: {plain(error)}")
+        _silence_stdout()
+        return Exit.NOT_ESTABLISHED
     except SystemExit as leaving:
         # argparse: 0 after --help, 2 after a wrong argument.
         return leaving.code if isinstance(leaving.code, int) else Exit.USAGE
+
+
+def _silence_stdout() -> None:
+    """What is still buffered goes nowhere: the interpreter's own flush must not fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(argv: Sequence[str] | None) -> int:

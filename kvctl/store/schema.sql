@@ -111,8 +111,7 @@ CREATE OR REPLACE VIEW latest AS
 COMMENT ON VIEW latest IS 'engines, the latest epoch of each.';
 
 CREATE OR REPLACE VIEW requests AS
-    SELECT engine, epoch, request,
-        any_value(session) AS session,
+    SELECT engine, epoch, request, session,
         min(ts) AS arrival_ts,
         arg_max(tokens, seq) FILTER (kind = 'match') AS tokens,
         arg_max(device_tokens + host_tokens + storage_tokens, seq) FILTER (kind = 'match')
@@ -129,9 +128,9 @@ CREATE OR REPLACE VIEW requests AS
         max(seq) FILTER (kind = 'match') AS seq
     FROM events
     WHERE request IS NOT NULL AND (kind = 'request' OR (kind = 'match' AND phase = 'acquire'))
-    GROUP BY engine, epoch, request;
+    GROUP BY engine, epoch, session, request;
 COMMENT ON VIEW requests IS
-    'One row per request: tokens asked, found (hit_tokens, by tier), really taken from the cache
+    'One row per session and name of a request: tokens asked, found (hit_tokens, by tier), really taken from the cache
 (saved_tokens), why the rest missed, latencies. seq is its match.';
 COMMENT ON COLUMN requests.arrival_ts IS 'when it came';
 COMMENT ON COLUMN requests.tokens IS 'tokens of its prompt';

@@ -64,6 +64,23 @@ def answer(run, *argv):
     return found
 
 
+def test_a_folder_with_packages_of_our_names_does_not_keep_the_server_from_starting(tmp_path):
+    (tmp_path / "telemetry.py").write_text("raise SystemExit('not ours')")
+    home = tmp_path / "home"
+    kvctl = [sys.executable, "-P", "-m", "kvctl", "--context", str(home), "serve"]
+    told = {
+        "cwd": tmp_path,
+        "env": {**os.environ, "PYTHONPATH": str(ROOT)},
+        "capture_output": True,
+        "text": True,
+    }
+    done = subprocess.run([*kvctl, "--detach"], **told)
+    assert done.returncode == Exit.OK, done.stderr
+    assert subprocess.run([*kvctl, "--stop"], **told).returncode == Exit.OK
+    wait(lambda: not Context(home).running())
+    assert not list(home.glob("*.sock"))
+
+
 def test_engines_and_sessions_as_json(run):
     (toy,) = answer(run, "engines")["rows"]
     assert (toy["engine"], toy["state"], toy["trust"], toy["gaps"]) == ("toy", "live", "exact", 0)

@@ -98,6 +98,19 @@ def test_an_unknown_session_is_refused(cache):
         cache.inject("device", "nobody")
 
 
+def test_an_endpoint_that_is_taken_is_said():
+    with make(publish="tcp://127.0.0.1:*", replay="tcp://127.0.0.1:*") as first:
+        for taken in ("publish", "replay"):
+            at = {"publish": "tcp://127.0.0.1:*", "replay": "tcp://127.0.0.1:*"}
+            with pytest.raises(errors.ControlError, match="in use"):
+                make(**at | {taken: first.endpoints[taken]})
+
+
+def test_a_tool_call_starts_and_ends_and_does_nothing_else(cache):
+    with pytest.raises(errors.BadArgument, match="commit"):
+        cache.tool("a", "commit")
+
+
 def test_nothing_to_damage_is_said(cache):
     serve(cache, "a", TOKENS)
     with pytest.raises(errors.NotResident, match="storage"):
@@ -129,7 +142,14 @@ def test_a_closed_cache_refuses_and_closing_again_is_nothing():
             "host_pages",
         ),
         ({"replay": "tcp://127.0.0.1:*"}, errors.ConfigError, "replay"),
-        ({"control": "tcp://0.0.0.0:*"}, errors.ControlError, "0.0.0.0"),
+        *(
+            (
+                {"publish": "tcp://127.0.0.1:*", which: "tcp://0.0.0.0:*"},
+                errors.ControlError,
+                "0.0.0.0",
+            )
+            for which in ("publish", "replay", "control")
+        ),
         ({"device_pages": 0}, errors.BadArgument, "device"),
     ],
 )

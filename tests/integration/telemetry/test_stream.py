@@ -170,7 +170,7 @@ def test_closing_sends_what_is_left_and_leaves_no_thread():
 
 
 def test_a_taken_port_is_an_error_at_once():
-    with publisher(ListLog()) as pub, pytest.raises(zmq.ZMQError, match="cannot bind"):
+    with publisher(ListLog()) as pub, pytest.raises(BadAddress, match="cannot bind"):
         Publisher(ListLog(), pub.endpoint, ANY)
 
 

@@ -1,4 +1,3 @@
-import json
 import os
 import stat
 
@@ -52,10 +51,20 @@ def test_a_server_that_is_not_ready_yet_is_unreachable(tmp_path):
     lock = context.lock()
     with pytest.raises(Unreachable, match="not ready"):
         context.server()
-    (tmp_path / "server.json").write_text(json.dumps({})[:1])
-    with pytest.raises(Unreachable, match="not ready"):
-        context.server()
+    for text in ("{", "{}", "[]", '{"endpoint": 5}'):
+        (tmp_path / "server.json").write_text(text)
+        with pytest.raises(Unreachable, match="not ready"):
+            context.server()
     os.close(lock)
+
+
+def test_a_server_that_has_ended_leaves_no_socket(tmp_path):
+    context = Context.find(tmp_path)
+    endpoint, short = context.socket()
+    path = tmp_path / endpoint.removeprefix(f"ipc://{tmp_path}/")
+    path.touch()
+    context.withdraw(short)
+    assert not path.exists()
 
 
 def test_a_path_too_long_for_a_socket_gets_a_short_private_one(tmp_path):

@@ -103,6 +103,23 @@ def test_a_reader_that_leaves_early_is_no_failure():
     assert (done.returncode, done.stderr) == (Exit.OK, "")
 
 
+@pytest.mark.parametrize("redirect", ["> /dev/full", ">&-", ">&- 2>&-"])
+@pytest.mark.parametrize("output", ["table", "csv", "json"])
+def test_an_answer_that_cannot_be_written_is_no_finding_and_no_traceback(redirect, output):
+    done = subprocess.run(
+        f"'{sys.executable}' -m kvctl doctor -o {output} {redirect}",
+        shell=True,
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    if redirect == "> /dev/full":
+        assert done.returncode == Exit.NOT_ESTABLISHED
+        assert done.stderr == "kvctl: [Errno 28] No space left on device\n"
+    else:
+        assert (done.returncode, done.stderr) == (Exit.UNREACHABLE, "")
+
+
 def test_an_interrupt_is_its_own_exit_code(monkeypatch):
     def interrupted(args, settings):
         raise KeyboardInterrupt

@@ -85,6 +85,27 @@ def test_a_request_is_one_row_with_its_hits_and_latencies(store):
     assert (second["request"], second["state"], second["tokens"]) == ("r2", "aborted", None)
 
 
+def test_requests_of_one_name_in_two_sessions_are_two():
+    found = {"device_tokens": 4, "host_tokens": 1, "storage_tokens": 0}
+    rows = [
+        {"seq": seq, "session": session, "request": "r1", "tokens": 10 * (seq % 10)} | row
+        for session, tens in (("a", 10), ("b", 20))
+        for seq, row in (
+            (tens + 1, {"kind": "request", "phase": "arrival"}),
+            (tens + 2, {"kind": "match", "phase": "acquire", **found}),
+            (tens + 3, {"kind": "request", "phase": "finish"}),
+        )
+    ]
+    store = store_of(("eng", "e1", rows))
+    seen = records(answer(store, "requests", {}))
+    assert [(r["session"], r["tokens"], r["hit_tokens"]) for r in seen] == [
+        ("a", 20, 5),
+        ("b", 20, 5),
+    ]
+    summary = answer(store, "summary", {})
+    assert (summary["requests"], summary["finished"], summary["tokens"]) == (2, 2, 40)
+
+
 def test_a_move_in_several_runs_is_one_transfer(store):
     (row,) = records(answer(store, "transfers", {}))
     assert (row["ops"], row["pages"], row["bytes"]) == (1, 4, 4000)
