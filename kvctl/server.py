@@ -181,10 +181,19 @@ def _address(text: object) -> EngineAddress:
         raise UsageError(str(error)) from error
 
 
+def _attend(server: Server) -> None:
+    """Whoever started us holds the other end of stdin, and may be killed without a word."""
+    # Not sys.stdin: a thread that waits inside it cannot be left behind when the process ends.
+    while os.read(0, 4096):
+        pass
+    server.stop()
+
+
 def main(argv: list[str] | None = None) -> int:
     """`python -m kvctl.server --home DIR [ENGINE…]`: what a detached server runs."""
     parser = argparse.ArgumentParser(prog="python -m kvctl.server", description=__doc__)
     parser.add_argument("--home", help="context directory")
+    parser.add_argument("--attended", action="store_true", help="end when stdin does")
     parser.add_argument("engines", nargs="*", help="engine addresses")
     args = parser.parse_args(argv)
     try:
@@ -194,6 +203,8 @@ def main(argv: list[str] | None = None) -> int:
         return int(error.exit)
     signal.signal(signal.SIGTERM, server.stop)
     signal.signal(signal.SIGINT, server.stop)
+    if args.attended:
+        threading.Thread(target=_attend, args=(server,), name="stdin", daemon=True).start()
     server.run(lambda endpoint: print(f"serving {endpoint}", file=sys.stderr, flush=True))
     return 0
 

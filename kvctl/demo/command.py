@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import sys
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,6 +12,7 @@ from pathlib import Path
 from kvctl import tui
 from kvctl.demo import story as stories
 from kvctl.demo import verdict
+from kvctl.demo.child import end_in_order
 from kvctl.demo.engine import Engine, Event
 from kvctl.demo.server import served
 from kvctl.demo.story import Story
@@ -38,7 +37,7 @@ def run(model: str, workload: Path, *, screen: bool, output: str = "table") -> E
         raise UsageError(
             f"no workload in {workload}: run this in a checkout of kvctl, or name one (--workload)"
         )
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    end_in_order()
     with tempfile.TemporaryDirectory(prefix="kvctl-demo-") as home, ExitStack() as stack:
         if screen:
             narrate(f"kvctl: starting an engine with {model}; after the screen comes a summary")
@@ -87,8 +86,11 @@ def _on_screen(engine: Engine, source: Source) -> Story:
     """The story runs beside the screen, until the operator closes it."""
     with ThreadPoolExecutor(max_workers=1) as beside:
         story = beside.submit(stories.play, engine, source)
-        tui.run(source, remark=lambda: _remark(story))
-        if not story.done():
-            engine.end()
+        try:
+            tui.run(source, remark=lambda: _remark(story))
+        finally:
+            if early := not story.done():
+                engine.end()  # The story waits for it, and the block for the story.
+        if early:
             raise NotEstablished("closed before the workload had been played; nothing was proven")
     return story.result()

@@ -18,7 +18,7 @@ START_S = 30.0
 @contextmanager
 def served(address: str, home: Path) -> Iterator[LiveSource]:
     """Collect from the engine at `address` into the context `home`, until the block is left."""
-    with Child("kvctl.server", ["--home", str(home), address]) as server:
+    with Child("kvctl.server", ["--attended", "--home", str(home), address]) as server:
         deadline = time.monotonic() + START_S
         while (source := _connected(home)) is None:
             if server.process.poll() is not None or time.monotonic() > deadline:

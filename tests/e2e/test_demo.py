@@ -16,9 +16,15 @@ RUN_S = 120
 
 
 @pytest.fixture(scope="module")
-def start(tmp_path_factory):
+def temporary(tmp_path_factory):
+    """For temporary files."""
+    return tmp_path_factory.mktemp("tmp")
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory, temporary):
     """Start the demo with a folder of its own for temporary files; nothing of ours stays in it."""
-    temporary, models = tmp_path_factory.mktemp("tmp"), tmp_path_factory.mktemp("models")
+    models = tmp_path_factory.mktemp("models")
     started = []
 
     def start(*arguments, workload=ROOT / "examples" / "agents"):
@@ -108,7 +114,12 @@ def test_people_get_a_page_on_stdout_and_progress_on_stderr(start):
 
 
 @pytest.mark.parametrize(
-    ("how", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 128 + signal.SIGTERM)]
+    ("how", "code"),
+    [
+        (signal.SIGINT, 130),
+        (signal.SIGTERM, 128 + signal.SIGTERM),
+        (signal.SIGHUP, 128 + signal.SIGHUP),
+    ],
 )
 def test_a_demo_that_is_interrupted_takes_its_children_with_it(start, how, code):
     process = start()
@@ -121,6 +132,24 @@ def test_a_demo_that_is_interrupted_takes_its_children_with_it(start, how, code)
     process.communicate(timeout=RUN_S)
     assert process.returncode == code
     assert not [pid for pid in pids if alive(pid)]
+
+
+def test_the_children_of_a_demo_that_is_killed_end_by_themselves(start, temporary):
+    process = start()
+    deadline = time.monotonic() + RUN_S
+    while len(pids := children(process)) < 2:
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.1)
+    process.kill()
+    process.communicate(timeout=RUN_S)
+    while any(alive(pid) for pid in pids):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    # Nobody was left to remove the server's context.
+    for home in temporary.glob("kvctl-*"):
+        assert (home / "segments").is_dir()
+        shutil.rmtree(home)
 
 
 def test_an_engine_that_cannot_start_is_explained(start, tmp_path):

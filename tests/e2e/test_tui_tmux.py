@@ -49,8 +49,12 @@ def terminal(tmp_path):
         def ended(self):
             return subprocess.run([*socket, "has-session"], capture_output=True).returncode != 0
 
-    yield Terminal()
-    subprocess.run([*socket, "kill-server"], capture_output=True)
+        def close(self):
+            subprocess.run([*socket, "kill-server"], capture_output=True)
+
+    terminal = Terminal()
+    yield terminal
+    terminal.close()
 
 
 def test_tui_starts_its_server_and_a_pin_is_seen_to_happen(terminal, tmp_path):
@@ -87,3 +91,17 @@ def test_the_demo_says_when_its_workload_is_finished_and_q_gives_the_summary(ter
     terminal.see("workload finished", "cli-args")
     terminal.type("q")
     terminal.see("time saved", "status 0")
+
+
+def test_a_terminal_that_is_closed_leaves_nothing_of_the_demo(terminal, tmp_path):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    demo = f"{KVCTL} demo --model tiny --workload '{ROOT}/examples/agents'"
+    terminal.start(f"env TMPDIR='{temporary}' {demo}")
+    terminal.see("LIVE", "the workload is being played")
+    assert list(temporary.glob("kvctl-*"))
+    terminal.close()
+    deadline = time.monotonic() + WAIT_S
+    while left := list(temporary.glob("kvctl-*")):
+        assert time.monotonic() < deadline, left
+        time.sleep(0.1)

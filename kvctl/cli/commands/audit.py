@@ -151,11 +151,13 @@ def _own_run(workload: Path) -> Iterator[Source]:
     """A small engine that has served the workload and still answers."""
     import tempfile
 
+    from kvctl.demo.child import end_in_order
     from kvctl.demo.engine import Engine
     from kvctl.demo.server import served
     from kvctl.demo.story import play
 
     narrate("kvctl: serving a tiny model first")
+    end_in_order()
     with (
         tempfile.TemporaryDirectory(prefix="kvctl-audit-") as home,
         Engine("tiny", workload, lambda event: None) as engine,
