@@ -27,7 +27,7 @@ class Action:
 
 
 SESSION_ACTIONS = (
-    Action("why", "w", "why the session's last request missed"),
+    Action("why", "w", "why the session missed, other than for new text"),
     Action("pin", "p", "keep the session's pages in a tier for a while", acting=True),
     Action("unpin", "u", "end the session's leases", acting=True),
     Action("demote", "d", "move the session's own pages off the device", acting=True),

@@ -50,6 +50,8 @@ sql {query, limit = 1000, timeout_s = 10}
   One SELECT/WITH/DESCRIBE/SHOW/FROM statement. Errors: sql_refused, sql_error, timeout.
 
 why {session | request, engine}
+  Of a session: its latest miss but never_stored and below_page, in which every growing conversation
+  ends; else its latest such miss, else its latest request.
   {"engine", "epoch", "session", "request", "found": bool, "certain": bool,
    "miss": null | {"seq", "ts", "tokens", "hit_tokens", "missed_tokens", "device_tokens",
                    "host_tokens", "storage_tokens", "reason", "offset": int|null},

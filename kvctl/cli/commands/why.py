@@ -1,4 +1,8 @@
-"""Why a session's last request, or one request, missed: what took the pages, when, and for whom."""
+"""Why a session, or one request, missed: what took the pages, when, and for whom.
+
+Of a session it is the latest miss that new text alone does not explain; when there is none, the
+latest request.
+"""
 
 import argparse
 
