@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import signal
 import sys
@@ -180,6 +181,9 @@ def serve(given: argparse.Namespace, storage: Path) -> None:
 
 
 def main() -> int:
+    # Read when torch is loaded. Its threads would spin while they wait, and take the cores from the
+    # pipelines, the publisher and whatever else runs here: 20 s become 300 s on a busy machine.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     parser = argparse.ArgumentParser(prog="python -m runtime.demo")
     parser.add_argument("--model", choices=models.NAMES, required=True)
     parser.add_argument("--workload", type=Path, required=True)

@@ -4,7 +4,6 @@ import os
 from pathlib import Path
 
 import pytest
-import torch
 
 from runtime import TieredCache, models
 from runtime.adapters.transformers import GRID_TOKENS, TransformersEngine, generate_plain, layout_of
@@ -17,11 +16,7 @@ NEW = 8
 
 @pytest.fixture(scope="module")
 def model():
-    # Threads of torch that share their cores with other programs mostly wait for each other.
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield models.load("smollm2", EXAMPLE, FOLDER)
-    torch.set_num_threads(threads)
+    return models.load("smollm2", EXAMPLE, FOLDER)
 
 
 def test_a_trained_model_answers_from_the_cache_as_it_does_without(model):
