@@ -109,8 +109,9 @@ class Commit:
     duplicate: int
     """Pages that the tree already had on the device; ours were freed."""
     runs: list[tuple[int, int, int]]
-    """(first slot, first device page, count) of the whole committed range as the tree has it now.
-    Read from these: a duplicate's own pages are no longer the caller's."""
+    """(first slot, first device page, count) of the committed range as the tree has it now, up to
+    the first page whose device copy is still on its way or damaged. Read from these: a duplicate's
+    own pages are no longer the caller's."""
 
 @final
 class Outcome:
@@ -126,7 +127,8 @@ class Outcome:
     pages: int
     """Pages that the hint now covers (pinned), moved or has dropped at once."""
     asked: int
-    """Pages that the session's path has."""
+    """Pages that the hint is about: the session's path (pin, prefetch), what of it is on the
+    device (demote), what of it has bytes anywhere (flush)."""
     pending: int
     """Pages in flight on its behalf."""
     lease: int
@@ -240,7 +242,7 @@ class Core:
     ) -> Match:
         """Match, then lock what matched, rounded down to a multiple of `grid` pages, against
         eviction from any tier until `release(receipt)`. Counts as a use. `pages` and the tier
-        counts are after rounding."""
+        counts are after rounding, `reason` is for the page where the match itself ended."""
 
     def release(self, now: int, receipt: int) -> None:
         """Give a lock back, exactly once."""
