@@ -89,6 +89,11 @@ def test_engines_and_sessions_as_json(run):
     assert set(sessions) == {"alpha", "alpha/sub", "flood"}
     assert sessions["alpha/sub"]["parent"] == "alpha"
     assert sessions["alpha"]["requests"] == 2
+    assert sessions["alpha"]["device_pages"] > 0
+    for row in sessions.values():
+        assert row["fastest_device"] == row["device_pages"], "no tier is faster"
+        assert row["fastest_host"] <= row["host_pages"]
+        assert row["fastest_storage"] <= row["storage_pages"]
     sub = sessions["alpha/sub"]
     assert (sub["tokens"], sub["hit_tokens"], sub["saved_tokens"]) == (24, 16, 16)
     assert sub["hit_rate"] == pytest.approx(16 / 24)
