@@ -12,7 +12,7 @@ BENCHES := $(patsubst tests/bench/%.py,bench-%,$(filter-out %/__init__.py %/repo
 .PHONY: help setup demo test test-core test-python lint format bench $(BENCHES) soak peers engines clean
 
 help:  ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 14
+	@grep -hE '^[a-z -]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 14
 
 setup: $(CORE) $(KVCTL_MODELS)/.prepared  ## environment, crate and models
 
