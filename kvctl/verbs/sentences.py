@@ -54,7 +54,8 @@ def _who(row: dict[str, Any]) -> str:
 
 def _took(row: dict[str, Any]) -> str:
     left = "still kept below" if row["kept"] else "the last copy"
-    said = f"{row['pages'] or '?'} pages left {row['tier'] or 'an unknown tier'}"
+    pages = "1 page" if row["pages"] == 1 else f"{row['pages'] or '?'} pages"
+    said = f"{pages} left {row['tier'] or 'an unknown tier'}"
     said += f" {span(row['before_ns'])} before ({left}): {row['reason'] or 'unknown reason'}"
     if row["policy"]:
         said += f", chosen by {row['policy']}"

@@ -82,13 +82,14 @@ def test_an_evicted_miss_names_what_took_it_tier_by_tier_and_for_whom():
 def test_it_was_for_whoever_took_the_last_copy():
     other = ASK | {"session": "s9", "request": "r9"}
     story = rows(
-        INSERT, ASK, evict("device", "kept", 2), other, evict("host", "lost", 4),
+        INSERT, ASK, evict("device", "kept", 2), other, evict("host", "lost", 4, pages=1),
         match("s1", "r3", "evicted", cause=5),
     )  # fmt: skip
     found = why(story, session="s1")
     assert [row["cause"] for row in found["took"]] == [4, 2]
     assert (found["for"]["request"], found["for"]["session"]) == ("r9", "s9")
     assert "It was for request r9 of session s9 (alloc, row 4)." in found["sentences"]
+    assert found["sentences"][1].startswith("1 page left host ")
 
 
 def test_a_request_is_answered_for_itself():
