@@ -15,14 +15,15 @@ END_S = 60
 
 @pytest.fixture(scope="module")
 def start(tmp_path_factory):
-    models = tmp_path_factory.mktemp("models")
+    """Start the engine with a folder of its own for temporary files; nothing stays in it."""
+    temporary, models = tmp_path_factory.mktemp("tmp"), tmp_path_factory.mktemp("models")
     started = []
 
     def start(*arguments, folder=models):
         process = subprocess.Popen(
             [sys.executable, "-m", "runtime.demo", "--model", "tiny", *arguments],
             cwd=ROOT,
-            env={**os.environ, "KVCTL_MODELS": str(folder)},
+            env={**os.environ, "KVCTL_MODELS": str(folder), "TMPDIR": str(temporary)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -33,8 +34,11 @@ def start(tmp_path_factory):
 
     yield start
     for process in started:
-        with process:
-            process.kill()
+        if process.returncode is None:
+            process.stdin.close()
+            process.stdout.read()
+            process.wait(END_S)
+    assert not list(temporary.iterdir())
 
 
 def next_event(process):
