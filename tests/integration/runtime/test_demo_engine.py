@@ -15,7 +15,8 @@ END_S = 60
 
 @pytest.fixture(scope="module")
 def start(tmp_path_factory):
-    """Start the engine with a folder of its own for temporary files; nothing stays in it."""
+    """Start the engine with a folder of its own for temporary files; nothing of ours stays
+    in it."""
     temporary, models = tmp_path_factory.mktemp("tmp"), tmp_path_factory.mktemp("models")
     started = []
 
@@ -34,11 +35,11 @@ def start(tmp_path_factory):
 
     yield start
     for process in started:
-        if process.returncode is None:
+        with process:  # Closes what is open of its streams, and waits.
             process.stdin.close()
-            process.stdout.read()
-            process.wait(END_S)
-    assert not list(temporary.iterdir())
+            if not process.stdout.closed:
+                process.stdout.read()
+    assert not list(temporary.glob("kvctl-*"))
 
 
 def next_event(process):
