@@ -1,5 +1,7 @@
 //! Bytes between two buffers of pages, without the GIL, on several threads. It knows neither tiers nor state.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 
@@ -7,6 +9,8 @@ use super::errors::bad_argument;
 
 /// Less than this is copied sooner than another thread has started.
 const THREAD_BYTES: usize = 1 << 20;
+/// What a thread takes at a time.
+const PIECE_BYTES: usize = 1 << 18;
 
 /// (first source page, first destination page, count)
 type PageRun = (usize, usize, usize);
@@ -42,8 +46,12 @@ pub fn copy_pages(
     }
     let total: usize = runs.iter().map(|(.., n)| n).sum();
     let threads = threads.clamp(1, 1 + total * page_bytes / THREAD_BYTES);
-    let copy = |runs: &[PageRun]| {
-        for (a, b, n) in runs {
+    let pieces: Vec<PageRun> =
+        runs.iter().flat_map(|run| cut(*run, 1 + PIECE_BYTES / page_bytes.max(1))).collect();
+    let next = AtomicUsize::new(0);
+    // Whoever is free takes the next piece, so that a thread that starts late delays nobody.
+    let work = || {
+        while let Some((a, b, n)) = pieces.get(next.fetch_add(1, Ordering::Relaxed)) {
             // Safety: both runs lie in their buffers, which live until after this, do not overlap, and no two
             // runs have the same destination. Who writes to the source meanwhile gets a mixture, as with any copy.
             unsafe {
@@ -53,15 +61,12 @@ pub fn copy_pages(
         }
     };
     py.detach(|| {
-        let shares = share(&runs, total.div_ceil(threads));
         std::thread::scope(|scope| {
-            for share in shares.iter().skip(1) {
-                let helper = std::thread::Builder::new().spawn_scoped(scope, || copy(share));
-                if helper.is_err() {
-                    copy(share);
-                }
+            for _ in 1..threads {
+                // A helper that cannot be had leaves its work to us.
+                let _ = std::thread::Builder::new().spawn_scoped(scope, work);
             }
-            shares.first().into_iter().for_each(|share| copy(share));
+            work();
         });
     });
     Ok(())
@@ -74,20 +79,7 @@ fn address(buffer: &PyBuffer<u8>) -> PyResult<usize> {
     Ok(buffer.buf_ptr() as usize)
 }
 
-/// Cut runs into shares of `pages` pages.
-fn share(runs: &[PageRun], pages: usize) -> Vec<Vec<PageRun>> {
-    let mut shares: Vec<Vec<PageRun>> = Vec::new();
-    let mut room = 0;
-    for (mut a, mut b, mut n) in runs.iter().copied() {
-        while n > 0 {
-            if room == 0 {
-                shares.push(Vec::new());
-                room = pages;
-            }
-            let count = n.min(room);
-            shares.last_mut().into_iter().for_each(|share| share.push((a, b, count)));
-            (a, b, n, room) = (a + count, b + count, n - count, room - count);
-        }
-    }
-    shares
+/// A run in pieces of at most `pages` pages.
+fn cut((a, b, n): PageRun, pages: usize) -> impl Iterator<Item = PageRun> {
+    (0..n).step_by(pages).map(move |at| (a + at, b + at, pages.min(n - at)))
 }
