@@ -73,6 +73,14 @@ class TieredCache:
     ) -> None:
         if canary not in MODES:
             raise ConfigError(f"canary is {canary!r}; it must be one of {', '.join(MODES)}.")
+        sizes = {
+            "device_pages": device_pages,
+            "host_pages": host_pages,
+            "storage_pages": storage_pages,
+        }
+        for name, pages in sizes.items():
+            if not isinstance(pages, int) or pages < 0:
+                raise ConfigError(f"{name} is {pages!r}; it must be a whole number from 0.")
         if (storage is None) != (storage_pages == 0):
             raise ConfigError(
                 f"storage is {storage!r} with {storage_pages} pages; give both or neither."

@@ -31,8 +31,14 @@ def run(args: argparse.Namespace, settings: Settings) -> int:
     elif args.detach:
         from kvctl.launch import ensure_server
 
-        ensure_server(home, args.engine).close()
+        source = ensure_server(home, args.engine)
+        engines = source.ask("status")["engines"]
+        source.close()
         narrate(f"kvctl: a server runs for {home.home}")
+        if all(engine["state"] == "recorded" for engine in engines):
+            narrate(
+                "kvctl: it follows no engine yet; name one: kvctl serve --detach --engine ADDRESS"
+            )
     else:
         from kvctl.server import main
 

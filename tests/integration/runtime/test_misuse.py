@@ -135,6 +135,8 @@ def test_a_closed_cache_refuses_and_closing_again_is_nothing():
     [
         ({"canary": "some"}, errors.ConfigError, "'some'"),
         ({"storage_pages": 4}, errors.ConfigError, "storage"),
+        ({"device_pages": -1}, errors.ConfigError, "device_pages is -1"),
+        ({"host_pages": 1.5}, errors.ConfigError, "host_pages is 1.5"),
         ({"storage": FileStore("unused")}, errors.ConfigError, "0 pages"),
         (
             {"storage": FileStore("unused"), "storage_pages": 4},
