@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Self
 
 from kvctl.errors import NotEstablished
@@ -20,6 +23,22 @@ def end_in_order() -> None:
     Ctrl-C does."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
+
+
+def end_with_terminal(home: Path) -> None:
+    """While a screen is drawn, a terminal that is closed ends us here and now, children and `home`
+    first: leaving in order would wait for Textual, and Textual for the terminal."""
+
+    def hang_up(number: int, _: object) -> None:
+        for child in [*_running]:
+            child.end()
+        shutil.rmtree(home, ignore_errors=True)
+        os._exit(128 + number)
+
+    signal.signal(signal.SIGHUP, hang_up)
+
+
+_running: list[Child] = []
 
 
 class Child:
@@ -40,6 +59,7 @@ class Child:
             text=True,
             start_new_session=True,
         )
+        _running.append(self)
 
     def __enter__(self) -> Self:
         return self
@@ -58,6 +78,8 @@ class Child:
 
     def end(self) -> None:
         """Ask it to end, and make it end after GRACE_S. Harmless when it has ended."""
+        if self in _running:
+            _running.remove(self)
         if self.process.poll() is None:
             self.process.terminate()
             try:

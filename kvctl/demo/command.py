@@ -12,7 +12,7 @@ from pathlib import Path
 from kvctl import tui
 from kvctl.demo import story as stories
 from kvctl.demo import verdict
-from kvctl.demo.child import end_in_order
+from kvctl.demo.child import end_in_order, end_with_terminal
 from kvctl.demo.engine import Engine, Event
 from kvctl.demo.server import served
 from kvctl.demo.story import Story
@@ -42,6 +42,7 @@ def run(model: str, workload: Path, *, screen: bool, output: str = "table") -> E
         if screen:
             narrate(f"kvctl: starting an engine with {model}; after the screen comes a summary")
             engine, source = _start(stack, model, workload, Path(home), lambda event: None)
+            end_with_terminal(Path(home))
             story = _on_screen(engine, source)
         else:
             from kvctl.demo.progress import Bar
@@ -89,6 +90,7 @@ def _on_screen(engine: Engine, source: Source) -> Story:
         try:
             tui.run(source, remark=lambda: _remark(story))
         finally:
+            end_in_order()
             if early := not story.done():
                 engine.end()  # The story waits for it, and the block for the story.
         if early:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import shlex
+import signal
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar
@@ -72,6 +74,9 @@ class KvctlApp(App[None]):
         self.push_screen("sessions")
         self.call_after_refresh(self._entered)
         self.set_interval(POLL_PERIOD_S, self.poll)
+        # From the loop: an exception raised wherever the signal finds us would leave Textual's
+        # output thread waiting for ever.
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self.exit)
 
     def commands(self) -> list[str]:
         return [*VIEWS, *BY_NAME, "help", "theme", "quit"]
