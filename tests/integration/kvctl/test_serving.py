@@ -206,10 +206,13 @@ def test_two_engines_of_one_name_do_not_hide_each_other_in_silence(served):
         replay, control = twin.replay_endpoint, "tcp://127.0.0.1:9"
         served.ask("attach", address=f"{twin.endpoint},replay={replay},control={control}")
         deadline = time.monotonic() + 20
-        while not (problem := served.ask("status")["problem"]):
-            assert time.monotonic() < deadline
+        # Until the twin's first rows are stored, it is the twin that is hidden.
+        status = served.ask("status")
+        while not status["problem"] or status["engines"][0]["epoch"] != "e2":
+            assert time.monotonic() < deadline, status
             time.sleep(0.02)
-        shown, hidden = served.ask("status")["engines"]
+            status = served.ask("status")
+    problem, (shown, hidden) = status["problem"], status["engines"]
     assert (shown["epoch"], hidden["epoch"]) == ("e2", "e1")
     assert (hidden["state"], hidden["problem"]) == ("live", problem)
     assert f"two engines are named 'eng': the one at {hidden['address']}" in problem
