@@ -21,7 +21,7 @@ pub fn copy_pages(
     destination: PyBuffer<u8>,
     source: PyBuffer<u8>,
     page_bytes: usize,
-    runs: Vec<PageRun>,
+    mut runs: Vec<PageRun>,
     threads: usize,
 ) -> PyResult<()> {
     let (to, from) = (address(&destination)?, address(&source)?);
@@ -39,10 +39,10 @@ pub fn copy_pages(
             "run {run:?} (source, destination, count) leaves {last_from} source or {last_to} destination pages"
         )));
     }
-    let mut targets: Vec<(usize, usize)> = runs.iter().map(|(_, b, n)| (*b, *n)).collect();
-    targets.sort_unstable();
-    if let Some(pair) = targets.windows(2).find(|pair| pair[0].0 + pair[0].1 > pair[1].0) {
-        return Err(bad_argument(&format!("destination page {} is written twice", pair[1].0)));
+    // In the order of the destination: neighbours are easily compared, and written one after the other.
+    runs.sort_unstable_by_key(|(_, b, _)| *b);
+    if let Some(pair) = runs.windows(2).find(|pair| pair[0].1 + pair[0].2 > pair[1].1) {
+        return Err(bad_argument(&format!("destination page {} is written twice", pair[1].1)));
     }
     let total: usize = runs.iter().map(|(.., n)| n).sum();
     let threads = threads.clamp(1, 1 + total * page_bytes / THREAD_BYTES);
