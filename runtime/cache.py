@@ -41,8 +41,9 @@ class TieredCache:
     namespace: what identifies the model's state (name, weights revision, adapter ...); the layout
     is added. device_pages, host_pages, storage_pages: capacities. Storage needs a `storage` store
     (opened and closed here; one engine at a time; what it held before is removed) and a host tier
-    to pass through. device: a torch device. secret: mixed into page digests; shared by engines
-    that share keys. publish, replay, control: loopback endpoints (`tcp://127.0.0.1:*`), or None
+    to pass through. device: a torch device. secret: mixed into page digests, so that those
+    in the log do not confirm a guess at the text; drawn for this cache unless given. b"" leaves it
+    out, as SGLang does. publish, replay, control: loopback endpoints (`tcp://127.0.0.1:*`), or None
     for none; `endpoints` has the real ones. canary: how much of each page's bytes the sentinels
     cover. pin_share: largest share of a tier that leases may hold. write_through: back up and
     offload pages as they appear. clock: wall clock in ns.
@@ -62,7 +63,7 @@ class TieredCache:
         storage: Store | None = None,
         storage_pages: int = 0,
         device: str = "cpu",
-        secret: bytes = b"",
+        secret: bytes | None = None,
         publish: str | None = None,
         replay: str | None = None,
         control: str | None = None,
@@ -110,7 +111,7 @@ class TieredCache:
             host=host_pages,
             storage=storage_pages,
             page_bytes=layout.page_bytes,
-            secret=secret,
+            secret=secrets.token_bytes(32) if secret is None else secret,
             now=clock(),
             write_through=write_through,
             pin_share=pin_share,

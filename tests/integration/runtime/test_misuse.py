@@ -176,11 +176,21 @@ def test_a_cache_that_fails_to_start_lets_go_of_its_store(tmp_path):
     make(storage=FileStore(tmp_path), **options).close()
 
 
+def test_digests_do_not_confirm_a_guess_at_the_text_unless_asked_to():
+    def first_key(**options):
+        with make(**options) as cache:
+            serve(cache, "a", TOKENS)
+            return cache.guard.copies("device", "a")[0].key
+
+    assert first_key() != first_key()
+    assert first_key(secret=b"") == first_key(secret=b"")
+
+
 def test_pages_of_another_layout_never_meet():
     """storage-16: the layout is part of every key."""
     keys = []
     for layout in (LAYOUT, Layout(2, 2, 4, 4, "bfloat16"), Layout(4, 1, 4, 4, "float32")):
-        options = {"engine": "e", "namespace": "n", "device_pages": 4}
+        options = {"engine": "e", "namespace": "n", "device_pages": 4, "secret": b""}
         with TieredCache(layout, **options) as cache, cache.begin("r", "a", TOKENS) as request:
             request.write(0, state_of(TOKENS, layout=layout))
             keys.append(cache.core.keys(request.match.receipt)[0])
