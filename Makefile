@@ -60,6 +60,8 @@ bench: $(BENCHES)  ## all benches; one of them: make bench-NAME
 $(BENCHES): bench-%: setup
 	$(BIN)/python -m tests.bench.$*
 
+bench-core: peers
+
 soak: setup  ## long random runs
 	PROPTEST_CASES=20000 cargo test --release --quiet --manifest-path runtime/core/Cargo.toml --test random_commands
 	KVCTL_SOAK=1 $(BIN)/python -m pytest tests/unit/runtime tests/integration

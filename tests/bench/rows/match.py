@@ -45,8 +45,8 @@ def rows() -> Iterator[Row]:
 
 
 def _row(title: str, core: Core, tokens: array[int], goal: Goal | None = None) -> Row:
-    prompt, twin = _aligned(tokens), _aligned(tokens)
-    here, there = _address(prompt), _address(twin)
+    prompt, twin = aligned(tokens), aligned(tokens)
+    here, there = address(prompt), address(twin)
     assert memcmp(here, there, prompt.nbytes) == 0
     return compare(
         title,
@@ -58,17 +58,17 @@ def _row(title: str, core: Core, tokens: array[int], goal: Goal | None = None) -
     )
 
 
-def _aligned(tokens: array[int]) -> memoryview:
+def aligned(tokens: array[int]) -> memoryview:
     """A copy of the tokens that begins with a cache line: memcmp is fastest so."""
     size = len(tokens) * tokens.itemsize
     memory = memoryview(bytearray(size + LINE_BYTES))
-    start = -_address(memory) % LINE_BYTES
+    start = -address(memory) % LINE_BYTES
     line = memory[start : start + size]
     line[:] = memoryview(tokens).cast("B")
     return line.cast("I")
 
 
-def _address(memory: memoryview) -> int:
+def address(memory: memoryview) -> int:
     return ctypes.addressof(ctypes.c_char.from_buffer(memory))
 
 

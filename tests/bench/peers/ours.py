@@ -1,0 +1,123 @@
+"""Our core, device tier only, as the engine's loop drives it: digests and the log are on.
+
+Peers, ours and others', have the same verbs. A verb does one operation with all that it costs
+in an engine. Its arguments are made beforehand, so that no tree pays for another's form of tokens.
+
+Rows are appended inside every verb. Turning them into bytes is the publisher's, on its own thread:
+`drain` stands for it, between measurements. A verb that inserts holds more than its peers': it
+allocates pages and gives back what is left, locks the path and unlocks it, and moves the session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from threading import Event, Thread
+
+import numpy as np
+
+from runtime._core import Core
+
+NOTHING = np.zeros(0, np.uint32)
+CURSOR = "skip" in (Core.acquire.__text_signature__ or "")
+"""Whether the core takes what is new alone (`skip`). Where it does not yet, the whole prompt is
+passed, which shows in the rows that are about it."""
+DRAIN_EVERY_SECONDS = 0.01
+MESSAGE_ROWS = 4 << 10
+
+
+class OurTree:
+    """tokens: room for that many on the device."""
+
+    def __init__(self, page: int, tokens: int) -> None:
+        self.page = page
+        self._clock = count(1)
+        self.core = Core(
+            engine="bench",
+            epoch="1",
+            namespace="bench",
+            page_size=page,
+            device=tokens // page,
+            write_through=False,
+            log_rows=1 << 18,
+        )
+        self._log = self.core.log()
+
+    def open(self, session: str) -> None:
+        self.core.open_session(next(self._clock), session)
+
+    def prompt(self, tokens: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(tokens, np.uint32)
+
+    def match(self, session: str, tokens: np.ndarray) -> int:
+        """Tokens found."""
+        return self.core.match(next(self._clock), session, "r", tokens).pages * self.page
+
+    def match_from(self, session: str, tokens: np.ndarray, skip: int) -> int:
+        """skip: pages of the session's path before those tokens that are looked for."""
+        if not CURSOR:
+            return self.match(session, tokens)
+        new = tokens[skip * self.page :]
+        return self.core.match(next(self._clock), session, "r", new, skip=skip).pages * self.page
+
+    def insert(self, session: str, tokens: np.ndarray) -> None:
+        """A request of the whole prompt: acquire, reserve, commit, release."""
+        core, now = self.core, next(self._clock)
+        held = core.acquire(now, session, "r", tokens)
+        grant = core.reserve(now, held.receipt, len(tokens) // self.page - held.pages)
+        core.commit(now, grant.op, tokens, held.pages, grant.pages)
+        core.release(now, held.receipt)
+
+    def turn_from(self, session: str, new: np.ndarray, skip: int) -> None:
+        """The same, passing only what comes after the session's path of `skip` pages."""
+        core, now = self.core, next(self._clock)
+        held = core.acquire(now, session, "r", new, skip=skip)
+        grant = core.reserve(now, held.receipt, skip + len(new) // self.page - held.pages)
+        core.commit(now, grant.op, new, held.pages, grant.pages, skip=skip)
+        core.release(now, held.receipt)
+
+    def lock_and_unlock(self, session: str, skip: int) -> None:
+        """The session's whole path of `skip` pages, by cursor."""
+        now = next(self._clock)
+        held = self.core.acquire(now, session, "r", NOTHING, skip=skip)
+        self.core.release(now, held.receipt)
+
+    def acquire_and_release(self, session: str, tokens: np.ndarray) -> None:
+        now = next(self._clock)
+        self.core.release(now, self.core.acquire(now, session, "r", tokens).receipt)
+
+    def fill(self, session: str) -> int:
+        """Take every free page. Returns a receipt by which to reserve more, which then evicts."""
+        now = next(self._clock)
+        held = self.core.acquire(now, session, "r", NOTHING)
+        self.core.reserve(now, held.receipt, self.core.pools()[0].free)
+        return held.receipt
+
+    def evict(self, receipt: int, tokens: int) -> int:
+        """Reserve that many tokens in a full pool: evicts as many, and allocates them. Returns how
+        many went."""
+        now = next(self._clock)
+        return self.core.reserve(now, receipt, tokens // self.page).pages * self.page
+
+    def drain(self) -> None:
+        while self._log.drain(MESSAGE_ROWS):
+            pass
+
+    @contextmanager
+    def drained_by_a_thread(self) -> Iterator[None]:
+        """As in an engine: every 10 ms, beside the operations and not between them."""
+        stop = Event()
+
+        def run() -> None:
+            while not stop.wait(DRAIN_EVERY_SECONDS):
+                self.drain()
+
+        thread = Thread(target=run, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+            self.drain()

@@ -1,0 +1,209 @@
+"""Our tree beside SGLang's, over its Rust core and over its Python core, in one process.
+
+Each group loads all three with the same SESSIONS of 32,768 tokens, which share four prefixes of
+4,096, then measures one operation after the other, on another session each time (so that its path
+is in nobody's near cache), the three trees in turns. KV events are on everywhere; what each verb
+holds is said in `peers`. Times are of the call alone: garbage collection is off meanwhile, and our
+log is drained between.
+
+SGLang drops whole leaves, which may be more than was asked for: its eviction is scaled to 32,768
+tokens. Ours includes the allocation of the pages that it frees.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+
+from tests.bench.peers.ours import CURSOR, OurTree
+from tests.bench.peers.sglang import CORES, Prompt, SglangTree
+from tests.bench.report import Goal, Row, alone, compare, rated, timed
+
+SESSIONS = {64: 1_000, 16: 400, 1: 120}
+"""Page size to sessions: with events on, SGLang's trees take 0.1 s and megabytes a session at 1."""
+TOKENS, SHARED, PREFIXES, TURN = 32 << 10, 4 << 10, 4, 512
+VOCABULARY = 50_000
+REPEAT = 21
+BESIDE = 4
+"""Inserts in a row while a thread drains the log: together they are about one turn of it."""
+
+GOALS = {"insert": 3, "turn": 5, "match": 3, "cursor": 20, "lock": 8, "evict": 8}
+"""Times faster, at pages 64 and 16. At page 1: not slower."""
+
+Call = Callable[[], object]
+Calls = dict[str, Call]
+"""By tree: the same operation on the same session."""
+
+
+def rows() -> Iterator[Row]:
+    for page in SESSIONS:
+        yield from Forest(page).rows()
+
+
+class Forest:
+    """The three trees with the same sessions in them."""
+
+    def __init__(self, page: int) -> None:
+        self.page = page
+        self._rng = np.random.default_rng(page)
+        self._prefixes = [self._tokens(SHARED) for _ in range(PREFIXES)]
+        self._texts: list[np.ndarray] = []
+        self._keys: dict[str, list[Prompt]] = {backend: [] for backend in CORES}
+        inserts = SESSIONS[page] + REPEAT + REPEAT * 2 * BESIDE + 1
+        own = inserts * (TOKENS - SHARED) + 2 * REPEAT * TURN
+        self.ours = OurTree(page, PREFIXES * SHARED + own)
+        self.theirs = {backend: SglangTree(backend, page) for backend in CORES}
+        for _ in range(SESSIONS[page]):
+            session = self._new_session()
+            self.ours.insert(f"s{session}", self._texts[session])
+            for backend, tree in self.theirs.items():
+                tree.insert(self._keys[backend][session], 0)
+            self.ours.drain()
+        gc.collect()
+        self._unused = iter(self._rng.permutation(SESSIONS[page]).tolist())
+
+    def rows(self) -> Iterator[Row]:
+        yield from self._compared("match of the whole 32K key", "match", self._match)
+        if CURSOR:
+            yield from self._compared("match of 512 new by cursor", "cursor", self._match_new)
+            yield from self._compared("lock + unlock of a 32K path", "lock", self._lock)
+        else:
+            yield from self._compared("acquire whole + release | lock", "lock", self._lock)
+        yield from self._compared("turn of 512 on 32K, whole key", "turn", self._turn)
+        if CURSOR:
+            yield from self._compared("turn of 512 on 32K, by cursor", "turn", self._turn_from)
+        yield from self._compared("insert of 32K", "insert", self._insert)
+        yield from self._events()
+        receipt = self.ours.fill("s0")
+        yield from self._compared("evict 32,768 tokens", "evict", partial(self._evict, receipt))
+
+    def _compared(self, title: str, goal: str, case: Callable[[], Calls]) -> Iterator[Row]:
+        measured: list[dict[str, float]] = []
+        for turn in range(REPEAT):
+            calls = list(case().items())
+            first = turn % len(calls)
+            times, results = {}, {}
+            for tree, call in calls[first:] + calls[:first]:
+                times[tree], results[tree] = timed(call)
+            if goal == "evict":
+                times = {tree: times[tree] * TOKENS / results[tree] for tree in times}
+            else:
+                assert len(set(results.values())) == 1, f"they do not agree: {results}"
+            measured.append(times)
+            self.ours.drain()
+        wanted = Goal(">=", GOALS[goal] if self.page > 1 else 1)
+        for backend in CORES:
+            pairs = [(times["ours"], times[backend]) for times in measured]
+            row = f"{title}, page {self.page} | SGLang {backend}"
+            yield rated(row, "us", pairs, goal=wanted, speedup=True)
+
+    def _match(self) -> Calls:
+        session = next(self._unused)
+        text = self._texts[session]
+        return self._case(
+            lambda: self.ours.match(f"s{session}", text),
+            lambda backend, tree: partial(tree.match, self._keys[backend][session]),
+        )
+
+    def _match_new(self) -> Calls:
+        session = next(self._unused)
+        text, keys = self._longer(session)
+        skip = len(self._texts[session]) // self.page
+        return self._case(
+            lambda: self.ours.match_from(f"s{session}", text, skip),
+            lambda backend, tree: partial(tree.match, keys[backend]),
+        )
+
+    def _lock(self) -> Calls:
+        session = next(self._unused)
+        name, text = f"s{session}", self._texts[session]
+        lock = partial(self.ours.acquire_and_release, name, text)
+        if CURSOR:
+            lock = partial(self.ours.lock_and_unlock, name, len(text) // self.page)
+        return self._case(
+            lock,
+            lambda backend, tree: partial(
+                tree.lock_and_unlock, tree.node(self._keys[backend][session])
+            ),
+        )
+
+    def _turn(self) -> Calls:
+        session = next(self._unused)
+        text, keys = self._longer(session)
+        return self._case(
+            lambda: self.ours.insert(f"s{session}", text),
+            lambda backend, tree: partial(tree.turn, keys[backend]),
+        )
+
+    def _turn_from(self) -> Calls:
+        session = next(self._unused)
+        text, keys = self._longer(session)
+        skip = len(self._texts[session]) // self.page
+        new = self.ours.prompt(text[skip * self.page :])
+        return self._case(
+            lambda: self.ours.turn_from(f"s{session}", new, skip),
+            lambda backend, tree: partial(tree.turn, keys[backend]),
+        )
+
+    def _insert(self) -> Calls:
+        session = self._new_session()
+        return self._case(
+            lambda: self.ours.insert(f"s{session}", self._texts[session]),
+            lambda backend, tree: partial(tree.insert, self._keys[backend][session], SHARED),
+        )
+
+    def _evict(self, receipt: int) -> Calls:
+        return self._case(
+            lambda: self.ours.evict(receipt, TOKENS),
+            lambda backend, tree: partial(tree.evict, TOKENS),
+        )
+
+    def _events(self) -> Iterator[Row]:
+        """What the publisher's thread costs inserts, and how many rows one is."""
+
+        def inserts() -> float:
+            sessions = [self._new_session() for _ in range(BESIDE)]
+
+            def call() -> None:
+                for session in sessions:
+                    self.ours.insert(f"s{session}", self._texts[session])
+
+            return timed(call)[0] / BESIDE
+
+        def beside() -> float:
+            with self.ours.drained_by_a_thread():
+                return inserts()
+
+        title = f"insert of 32K, page {self.page}, beside a thread that drains | alone"
+        yield compare(title, "us", beside, inserts, repeat=REPEAT)
+        self.ours.drain()
+        yield alone(f"rows of an insert of 32K, page {self.page}", "rows", self._rows, repeat=1)
+
+    def _rows(self) -> float:
+        session = self._new_session()
+        before = self.ours.core.seq()
+        self.ours.insert(f"s{session}", self._texts[session])
+        return self.ours.core.seq() - before
+
+    def _case(self, ours: Call, theirs: Callable[[str, SglangTree], Call]) -> Calls:
+        return {"ours": ours} | {name: theirs(name, tree) for name, tree in self.theirs.items()}
+
+    def _new_session(self) -> int:
+        """A text that nobody has yet, in everybody's form."""
+        session = len(self._texts)
+        text = np.concatenate([self._prefixes[session % PREFIXES], self._tokens(TOKENS - SHARED)])
+        self._texts.append(self.ours.prompt(text))
+        for backend, tree in self.theirs.items():
+            self._keys[backend].append(tree.prompt(text))
+        self.ours.open(f"s{session}")
+        return session
+
+    def _longer(self, session: int) -> tuple[np.ndarray, dict[str, Prompt]]:
+        text = np.concatenate([self._texts[session], self._tokens(TURN)])
+        return self.ours.prompt(text), {b: t.prompt(text) for b, t in self.theirs.items()}
+
+    def _tokens(self, count: int) -> np.ndarray:
+        return self._rng.integers(0, VOCABULARY, count).astype(np.uint32)
