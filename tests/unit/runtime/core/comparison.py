@@ -1,0 +1,235 @@
+"""All that can be seen of the core after a command, compared with what the model says."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow.ipc
+from identity import page_digest
+from model import Model
+from model.records import (
+    FULL,
+    TIERS,
+    Evicted,
+    Found,
+    Lock,
+    Move,
+    Outcome,
+    Path,
+    Reserved,
+    Slot,
+    length,
+    steps,
+)
+
+from runtime import _core
+
+COMPLETE = hasattr(_core, "Component")
+"""The core has components, policies and all that came with them."""
+NAMESPACE, SECRET = "model", b"secret"
+PRESSURE = ("pressure", "admission")
+
+
+class Comparison:
+    core: _core.Core
+    model: Model
+    log: _core.Log
+    batch: int
+    payloads: list[bytes]
+    rows_of: dict[int, range]
+    receipts: dict[int, Lock]
+    ops: dict[int, Move | Reserved]
+    leases: dict[int, int]
+    slots: dict[int, Slot]
+    deferred: set[int]
+
+    def digest(self, path: Path) -> bytes:
+        name = self.model.namespaces[path[0]] or NAMESPACE
+        return page_digest(path, self.model.config.key, name, SECRET)
+
+    def compare(self) -> None:
+        self.compare_moves()
+        self.compare_rows()
+        self.compare_residents()
+        self.compare_reports()
+        for receipt, lock in self.receipts.items():
+            if lock.open:
+                self.compare_lock(receipt, lock)
+        self.core.check()
+
+    def compare_lock(self, receipt: int, lock: Lock) -> None:
+        assert self.core.keys(receipt) == [self.digest(page) for page in steps(lock.path)]
+        for name in self.model.families:
+            of = {} if name == FULL else {"component": name}
+            table, copies = self.core.table(receipt, **of), self.core.copies(receipt, **of)
+            assert sum(n for *_, n in table) == len(self.model.table(lock, name)), name
+            held = self.model.copies_of(lock, name)
+            assert [(position, key) for *_, position, key in copies] == [
+                (length(slot.path) - 1, self.digest(slot.path)) for slot in held
+            ], name
+
+    def compare_moves(self) -> None:
+        actions = self.core.actions()
+        assert [a.kind for a in actions] == [m.kind for m in self.model.wanted]
+        for action, move in zip(actions, self.model.wanted, strict=True):
+            assert getattr(action, "component", FULL) == move.component
+            assert action.keys == [self.digest(slot.path) for slot in move.slots]
+            assert action.positions == [length(slot.path) - 1 for slot in move.slots]
+            assert (action.tier_from, action.tier_to) == (move.source, move.target)
+            assert action.session == move.session
+            assert sum(n for *_, n in action.runs) == action.pages == len(move.slots)
+            if move.blocks:
+                assert [page + i for *_, page, n in action.runs for i in range(n)] == list(
+                    move.blocks.values()
+                )
+            self.ops[action.op] = move
+
+    # the log
+
+    def drain(self) -> Iterator[dict]:
+        while message := self.log.drain(self.batch):
+            self.payloads.append(message.payload)
+            yield from pyarrow.ipc.open_stream(message.payload).read_all().to_pylist()
+        assert self.log.dropped() == 0
+
+    def compare_rows(self) -> None:
+        """What the log says was evicted, for what reason, in which order; and which hints ended."""
+        rows = list(self.drain())
+        evicted = [r for r in rows if r["kind"] == "evict" and r["phase"] != "marked"]
+        self.compare_pressure([row for row in evicted if row["reason"] in PRESSURE])
+        others = [e for e in self.model.evicted if e.reason not in PRESSURE]
+        assert sorted(
+            said for row in evicted if row["reason"] not in PRESSURE for said in self.evictions(row)
+        ) == sorted(self.expected(e) for e in others)
+        hints = [row for row in rows if row["kind"] == "hint"]
+        done = [
+            (r["session"], r["reason"] or "", r["pages"])
+            for r in hints
+            if r["phase"] == "completed"
+        ]
+        assert done == self.model.completed
+        for row in hints:
+            if row["phase"] == "deferred":
+                self.deferred.add(row["op"])
+            elif row["phase"] == "completed":
+                self.deferred.remove(row["op"])
+        assert len(self.deferred) == len(self.model.hints)
+
+    def compare_pressure(self, rows: list[dict]) -> None:
+        """Rows say in path order what went from the end of a node: in groups, the order agrees."""
+        groups: list[tuple[Any, list[dict]]] = []
+        for row in rows:
+            key = (row["node"], row["cause"], row["tier_from"], row["component"])
+            if not groups or groups[-1][0] != key:
+                groups.append((key, []))
+            groups[-1][1].append(row)
+        order = [e for e in self.model.evicted if e.reason in PRESSURE]
+        for _, group in groups:
+            said = {e for row in group for e in self.evictions(row)}
+            went, order = order[: len(said)], order[len(said) :]
+            assert said == {self.expected(e) for e in went}
+            if self.model.policy(went[0].tier)[0] == "lru":
+                assert {row["score"] for row in group} == {e.last_use for e in went}
+            if COMPLETE:
+                assert group[0]["skipped"] == went[0].skipped
+        assert not order
+
+    def evictions(self, row: dict) -> list[tuple]:
+        slots = range(row["slot_from"], row["slot_from"] + row["pages"])
+        return [
+            (
+                self.slots[s].component,
+                row["tier_from"],
+                self.digest(self.slots[s].path),
+                row["reason"],
+            )
+            for s in slots
+        ]
+
+    def expected(self, e: Evicted) -> tuple:
+        return e.component, e.tier, self.digest(e.path), e.reason
+
+    # copies and reports
+
+    def compare_residents(self) -> None:
+        for name in self.model.families:
+            of = {} if name == FULL else {"component": name}
+            slots = {self.digest(s.path): s for s in self.model.slots[name].values()}
+            for tier in TIERS:
+                copies = self.core.resident(tier, **of)
+                here = [
+                    (key, length(slot.path) - 1) for key, slot in slots.items() if slot.usable(tier)
+                ]
+                found = sorted((key, position) for *_, position, key in copies)
+                assert found == sorted(here), (name, tier)
+                assert len({page for _, page, *_ in copies}) == len(copies)
+                for owner, page, _, key in copies:
+                    self.slots[owner & 0xFFFFFFFF] = slots[key]
+                    assert slots[key].block in (None, page) or tier != "device"
+
+    def compare_reports(self) -> None:
+        model = self.model
+        for pool in self.core.pools():
+            name, tier = getattr(pool, "component", FULL), pool.tier
+            if tier not in model.owned():
+                continue
+            leased, capacity = model.leased_pages(name, tier), model.capacity[name][tier]
+            fenced, free = model.fenced(name, tier), model.free(name, tier)
+            assert (pool.fenced, pool.free, pool.leased) == (fenced, free, leased), pool
+            assert pool.used + pool.fenced + pool.free == pool.capacity == capacity
+        infos = self.core.sessions()
+        assert [info.name for info in infos] == sorted(model.sessions)
+        for info in infos:
+            self.compare_session(info)
+
+    def compare_session(self, info: _core.SessionInfo) -> None:
+        model, session = self.model, self.model.sessions[info.name]
+        slots = model.along(FULL, session.path)
+        by_tier = [sum(t in slot.here for slot in slots) for t in TIERS]
+        assert [info.device_pages, info.host_pages, info.storage_pages] == by_tier
+        assert (info.pages, info.parent, info.last_use) == (
+            len(slots),
+            session.parent,
+            session.last_use,
+        )
+        assert info.shared_pages == sum(len(model.owners(slot.path)) > 1 for slot in slots)
+        mine = {n: x for n, x in model.leases.items() if x.session == info.name}
+        for lease, tier, owner, *_ in info.leases:
+            known = set(self.leases.values())
+            same = [n for n, x in mine.items() if (x.tier, x.owner) == (tier, owner)]
+            self.leases.setdefault(lease, next((n for n in same if n not in known), 0))
+        assert {self.leases[n]: rest for n, *rest in info.leases} == {
+            n: [x.tier, x.owner, length(x.path), x.expires] for n, x in mine.items()
+        }
+
+    # answers
+
+    def compare_match(self, answer: _core.Match, found: Found) -> None:
+        by_tier = [answer.device_pages, answer.host_pages, answer.storage_pages]
+        assert (answer.pages, by_tier) == (found.pages, found.by_tier)
+        assert (answer.reason, answer.offset) == (found.reason, found.offset)
+        if found.lost < 0:
+            assert answer.lost_seq == 0
+        else:
+            assert answer.lost_seq in self.rows_of[found.lost]
+        if COMPLETE:
+            assert (answer.clipped_by, answer.full_pages, answer.branch) == found[5:]
+
+    def compare_commit(self, answer: _core.Commit, done: dict) -> None:
+        counts = (answer.inserted, answer.healed, answer.duplicate)
+        assert counts == (done["inserted"], done["healed"], done["duplicate"])
+        assert sum(n for *_, n in answer.runs) == done["runs"]
+        if COMPLETE:
+            self.compare_parts(answer.parts, done["parts"])
+
+    def compare_parts(self, parts: list[tuple], expected: dict[str, list[int]]) -> None:
+        said: dict[str, list[int]] = {name: [] for name in expected}
+        for name, _, _, count, position in parts:
+            said[name] += range(position, position + count)
+        assert {name: sorted(at) for name, at in said.items()} == expected
+
+    def compare_outcome(self, answer: _core.Outcome, expected: Outcome | None) -> None:
+        if expected is None:
+            return
+        got = (answer.outcome, answer.reason, answer.pages, answer.asked, answer.pending)
+        assert got == expected[:5]
+        assert (answer.lease > 0) == (expected.lease is not None)

@@ -1,0 +1,79 @@
+"""Configurations of a complete core for random runs: small, so that everything is short of room."""
+
+from agreement import PAGE
+from hypothesis import strategies as st
+from model import POLICIES, TIERS, Component, Config
+
+few = st.integers(1, 8)
+some = st.integers(0, 8)
+
+
+def room(draw, host: int, storage: int) -> dict[str, int]:
+    """A component's own tiers. A tier that full does not have, no other has."""
+    below = {"host": draw(some) if host else 0}
+    below["storage"] = draw(some) if storage and below["host"] else 0
+    return {"device": draw(few), **below}
+
+
+@st.composite
+def components(draw, host: int, storage: int) -> tuple[Component, ...]:
+    found: list[Component] = []
+    if draw(st.booleans()):
+        window = draw(st.integers(1, 7))
+        found.append(Component("swa", "swa", window=window, **room(draw, host, storage)))
+    if draw(st.booleans()):
+        interval = draw(st.integers(0, 3))
+        found.append(Component("mamba", "mamba", interval=interval, **room(draw, host, storage)))
+    if draw(st.booleans()):
+        found.append(Component("c2", "spans", ratio=PAGE))
+    for name in draw(st.lists(st.sampled_from(["indexer", "draft"]), unique=True, max_size=2)):
+        slotted = [c.name for c in found if c.family in ("swa", "mamba")]
+        follows = draw(st.sampled_from(["full", *slotted]))
+        found.append(Component(name, "sidecar", follows=follows, **room(draw, host, storage)))
+    return tuple(found)
+
+
+def policy(name: str) -> str:
+    """tlru with figures that fit the length of the texts."""
+    return "tlru:6,2" if name == "tlru" else name
+
+
+@st.composite
+def owned(draw) -> Config:
+    host = draw(some)
+    storage = draw(st.integers(0, 12)) if host else 0
+    tiers = draw(st.lists(st.sampled_from(TIERS), unique=True))
+    return Config(
+        PAGE,
+        draw(few),
+        host,
+        storage,
+        key=draw(st.sampled_from(["tokens", "tokens", "pairs", "digests"])),
+        components=draw(components(host, storage)),
+        policies={tier: policy(draw(st.sampled_from(POLICIES))) for tier in tiers},
+        write_through=draw(st.booleans()),
+        pin_share=draw(st.sampled_from([0.25, 0.5, 1.0])),
+        admit_host=draw(st.sampled_from([1, 1, 2, 3])),
+        admit_storage=draw(st.sampled_from([1, 1, 2, 4])),
+        move_timeout=draw(st.sampled_from([0, 5, 20])),
+    )
+
+
+@st.composite
+def observed(draw) -> Config:
+    """The engine owns its device pages, of full and of at most one spot component."""
+    host = draw(few)
+    storage = draw(some)
+    window = Component("swa", "swa", window=4, host=draw(some))
+    return Config(
+        PAGE,
+        0,
+        host,
+        storage,
+        components=(window,) if draw(st.booleans()) else (),
+        policies={"host": policy(draw(st.sampled_from(POLICIES)))},
+        write_through=draw(st.booleans()),
+        admit_host=draw(st.sampled_from([1, 2])),
+        move_timeout=draw(st.sampled_from([0, 20])),
+        observed_device=True,
+    )

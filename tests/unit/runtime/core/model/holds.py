@@ -1,0 +1,128 @@
+"""Locks and leases: what keeps copies from being evicted."""
+
+from .finding import Finding, Request
+from .records import DEVICE, FULL, Found, Lease, Lock, Path, Refused, covers, leading, steps
+
+
+class Holds(Finding):
+    def acquire(
+        self,
+        session: str,
+        tokens: tuple[int, ...],
+        grid: int = 1,
+        skip: int = 0,
+        namespace: int = 0,
+    ) -> tuple[Found, Lock]:
+        request = self.request(session, tokens, skip, namespace)
+        found = self.match(request, grid)
+        lock = self.lock(request.path[: found.pages + 1], session, request.units)
+        lock.branch = found.branch
+        owner = self.sessions[session]
+        owner.prompt, owner.expected = (namespace, request.units), 0
+        self.visit(request)
+        self.settle()
+        return found, lock
+
+    def look(
+        self, session: str, tokens: tuple[int, ...], skip: int = 0, namespace: int = 0
+    ) -> Found:
+        return self.match(self.request(session, tokens, skip, namespace))
+
+    def lock(self, path: Path, session: str, units: tuple = ()) -> Lock:
+        self.cut(path)
+        self.locks.append(Lock(path, session, units))
+        self.hold(self.locks[-1])
+        return self.locks[-1]
+
+    def hold(self, lock: Lock) -> None:
+        """Whatever is there of what a request at the lock's end reads; a use of it."""
+        lock.holds = self.spots(lock.path)
+        self.use(lock.path, lock.holds, lock.session)
+
+    def release(self, lock: Lock) -> None:
+        self.held(lock)
+        self.unlock(lock)
+        self.reserved = [r for r in self.reserved if r.lock is not lock]
+        self.settle()
+
+    def unlock(self, lock: Lock) -> None:
+        lock.open = False
+        self.locks.remove(lock)
+
+    def held(self, lock: Lock) -> None:
+        if not lock.open:
+            raise Refused("UnknownReceipt")
+
+    def table(self, lock: Lock, component: str = FULL) -> list[int]:
+        """Positions of the pages that are on the device: of a path the leading ones, of spots those
+        that the receipt holds."""
+        if not self.families[component].path:
+            return [len(slot.path) - 2 for slot in self.copies_of(lock, component)]
+        slots = self.along(component, lock.path)
+        return list(range(leading(slot.usable(DEVICE) for slot in slots)))
+
+    def copies_of(self, lock: Lock, component: str = FULL) -> list:
+        slots = self.along(component, lock.path)
+        if not self.families[component].path:
+            slots = [slot for slot in slots if slot in lock.holds]
+        return [slot for slot in slots if slot.usable(DEVICE)]
+
+    # leases
+
+    def grantable(self, path: Path, tier: str) -> int:
+        """Leading pages that the tier's budget allows; what is leased already costs nothing."""
+        budget = self.budget(FULL, tier) - self.leased_pages(FULL, tier)
+        granted = 0
+        for page in steps(path):
+            budget -= not self.leased(self.full(page), tier)
+            if budget < 0:
+                break
+            granted += 1
+        return granted
+
+    def leasable(self, path: Path, tier: str) -> list:
+        """Spot slots at the path's end, of each component all or, beyond its budget, none."""
+        found = []
+        for name, family in self.families.items():
+            if family.path:
+                continue
+            slots = self.needed(name, path)
+            new = [slot for slot in slots if not self.leased(slot, tier)]
+            if self.leased_pages(name, tier) + len(new) <= self.budget(name, tier):
+                found += slots
+        return found
+
+    def grant(self, lease: Lease) -> int:
+        """A second lease of the same kind by the same owner takes the first one's place."""
+        self.cut(lease.path)
+
+        def same(x: Lease) -> tuple:
+            return x.kind, x.session, x.owner, x.tier
+
+        for number, old in self.leases.items():
+            if same(old) == same(lease):
+                self.leases[number] = lease
+                return number
+        number = self.number()
+        self.leases[number] = lease
+        return number
+
+    def visit(self, request: Request) -> None:
+        """An acquire renews what it covers: the session's own pins, and counts others' forks."""
+        matched = self.locks[-1].path
+        for number, lease in list(self.leases.items()):
+            if not covers(matched, lease.path):
+                continue
+            own = lease.session == request.session
+            if own and lease.kind == "pin":
+                lease.expires = self.now + lease.ttl
+            if not own and lease.kind == "share":
+                lease.forks -= 1
+                if not lease.forks:
+                    del self.leases[number]
+
+    def unpin(self, lease: int) -> None:
+        if lease not in self.leases:
+            raise Refused("UnknownLease")
+        del self.leases[lease]
+        self.settle()

@@ -1,0 +1,62 @@
+"""An observed device tier: the engine says which of its own pages hold what, and takes it back."""
+
+from collections import Counter
+
+from .namespaces import Namespaces
+from .records import DEVICE, FULL, Lock, Refused, Slot, steps
+
+
+class Observing(Namespaces):
+    def observe(
+        self,
+        lock: Lock,
+        tokens: tuple[int, ...],
+        start: int,
+        blocks: list[int],
+        skip: int = 0,
+        component: str = FULL,
+    ) -> dict:
+        """Like a commit of pages that nobody reserved. Of a component other than full only what
+        the tree knows already can be told, and nothing advances."""
+        self.held(lock)
+        path = self.agreed(lock, tokens, start, len(blocks), skip)
+        if DEVICE in self.owned() or len(set(blocks)) < len(blocks):
+            raise Refused("BadArgument")
+        if component == FULL:
+            self.insert(path, start, lock)
+        elif path not in self.nodes and len(path) > 1:
+            raise Refused("BadArgument")
+        done: Counter = Counter()
+        positions = range(start, start + len(blocks))
+        for position, block in zip(positions, blocks, strict=True):
+            self.forget_block(component, block, keep=steps(path)[position])
+            fate = self.put(component, path, position)
+            done[fate] += 1
+            if fate != (component, "duplicate"):
+                self.slots[component][steps(path)[position]].block = block
+        if component == FULL:
+            self.advance_lock(lock, path)
+            self.write_down(lock)
+        parts = {component: self.present(component, path, start, list(positions))}
+        self.settle()
+        return self.answer(done, {FULL: [], **parts})
+
+    def forget(self, blocks: list[int], component: str = FULL) -> int:
+        """How many of the engine's pages held something; also of what is being read or written."""
+        if DEVICE in self.owned():
+            raise Refused("BadArgument")
+        forgotten = sum(self.forget_block(component, block) for block in dict.fromkeys(blocks))
+        self.settle()
+        return forgotten
+
+    def forget_block(self, component: str, block: int, keep: tuple = ()) -> bool:
+        for move in self.moves:
+            for slot in move.slots:
+                here = slot.block if move.source == DEVICE else move.blocks.get(slot)
+                if (slot.component, here) == (component, block) and slot.path != keep:
+                    move.void.add(slot)
+        slots: list[Slot] = [s for s in self.slots[component].values() if s.block == block]
+        for slot in slots:
+            if slot.path != keep:
+                self.drop(slot, DEVICE, "forgotten")
+        return any(slot.path != keep for slot in slots)

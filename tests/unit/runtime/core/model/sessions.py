@@ -1,0 +1,58 @@
+"""Sessions: their lives, what only they name, and when they come back."""
+
+from .computing import Computing
+from .records import FULL, Lock, Path, Refused, Session, Slot, steps
+
+
+class Sessions(Computing):
+    def open_session(self, name: str, parent: str, group: str = "", priority: int = 0) -> None:
+        if parent:
+            self.known(parent)
+        if name not in self.sessions:
+            self.sessions[name] = Session(parent, self.now, group, priority)
+
+    def close_session(self, name: str) -> int:
+        dropped, *_ = self.drop_own(name, "close")
+        del self.sessions[name]
+        self.settle()
+        return dropped
+
+    def expect(self, name: str, at: int) -> None:
+        if at < 0:
+            raise Refused("BadArgument")
+        self.known(name).expected = at
+
+    def own(
+        self, name: str, tier: str | None, without: Lock | None = None
+    ) -> tuple[list[Path], str]:
+        """The end of a session's path that only it names and nobody holds; and what ends it."""
+        own: list[Path] = []
+        tiers = [tier] if tier else list(self.capacity[FULL])
+        path = self.sessions[name].path if name in self.sessions else ()
+        for page in reversed(steps(path)):
+            if self.crossed(page, without):
+                return own[::-1], "locked"
+            if len(self.owners(page)) > 1:
+                return own[::-1], "shared"
+            if any(self.leased(self.full(page), t) for t in tiers):
+                return own[::-1], "leased"
+            own.append(page)
+        return own[::-1], ""
+
+    def slots_at(self, page: Path) -> list[Slot]:
+        return [self.full(page), *self.others(page)]
+
+    def drop_own(self, name: str, reason: str) -> tuple[int, int, str]:
+        """(pages dropped, pages left, why); the other components' copies go along, uncounted."""
+        pages = steps(self.known(name).path)
+        present = [page for page in pages if not self.gone(self.full(page))]
+        own, obstacle = self.own(name, None)
+        dropped = 0
+        for page in own:
+            for slot in self.slots_at(page):
+                if slot.here and not self.coming(slot) and not self.read(slot):
+                    for tier in [t for t in self.owned() if t in slot.here]:
+                        self.drop(slot, tier, reason)
+                    dropped += slot.component == FULL
+        left = len(present) - dropped
+        return dropped, left, obstacle or ("in_flight" if left else "")
