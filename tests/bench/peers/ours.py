@@ -21,8 +21,7 @@ from runtime._core import Core
 
 NOTHING = np.zeros(0, np.uint32)
 CURSOR = "skip" in (Core.acquire.__text_signature__ or "")
-"""Whether the core takes what is new alone (`skip`). Where it does not yet, the whole prompt is
-passed, which shows in the rows that are about it."""
+"""Whether the core can be passed what is new alone (`skip`)."""
 DRAIN_EVERY_SECONDS = 0.01
 MESSAGE_ROWS = 4 << 10
 
@@ -43,6 +42,7 @@ class OurTree:
             log_rows=1 << 18,
         )
         self._log = self.core.log()
+        self._taken: list[int] = []
 
     def open(self, session: str) -> None:
         self.core.open_session(next(self._clock), session)
@@ -54,12 +54,10 @@ class OurTree:
         """Tokens found."""
         return self.core.match(next(self._clock), session, "r", tokens).pages * self.page
 
-    def match_from(self, session: str, tokens: np.ndarray, skip: int) -> int:
-        """skip: pages of the session's path before those tokens that are looked for."""
-        if not CURSOR:
-            return self.match(session, tokens)
-        new = tokens[skip * self.page :]
-        return self.core.match(next(self._clock), session, "r", new, skip=skip).pages * self.page
+    def match_from(self, session: str, new: np.ndarray, skip: int) -> int:
+        """Tokens found, when only what comes after the session's path of `skip` pages is passed."""
+        now = next(self._clock)
+        return self.core.match(now, session, "r", new, skip=skip).pages * self.page
 
     def insert(self, session: str, tokens: np.ndarray) -> None:
         """A request of the whole prompt: acquire, reserve, commit, release."""
@@ -91,14 +89,22 @@ class OurTree:
         """Take every free page. Returns a receipt by which to reserve more, which then evicts."""
         now = next(self._clock)
         held = self.core.acquire(now, session, "r", NOTHING)
-        self.core.reserve(now, held.receipt, self.core.pools()[0].free)
+        self.evict(held.receipt, self.core.pools()[0].free * self.page)
         return held.receipt
 
     def evict(self, receipt: int, tokens: int) -> int:
         """Reserve that many tokens in a full pool: evicts as many, and allocates them. Returns how
         many went."""
+        grant = self.core.reserve(next(self._clock), receipt, tokens // self.page)
+        self._taken.append(grant.op)
+        return grant.pages * self.page
+
+    def empty(self, receipt: int) -> None:
+        """Give back all that was taken so."""
         now = next(self._clock)
-        return self.core.reserve(now, receipt, tokens // self.page).pages * self.page
+        while self._taken:
+            self.core.abort(now, self._taken.pop())
+        self.core.release(now, receipt)
 
     def drain(self) -> None:
         while self._log.drain(MESSAGE_ROWS):

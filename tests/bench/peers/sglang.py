@@ -1,9 +1,10 @@
 """SGLang's unified radix tree, over its Rust core or its Python core, as its scheduler drives it.
 
 KV events are on, and every verb that changes the tree ends in `take_events`, which the scheduler
-calls in its loop on the same thread; turning the events into bytes is its publisher's and is not
-counted. The allocator is a stand-in that only counts: finding and freeing pages costs them nothing
-here. Read in sglang 0.5.23: mem_cache/unified_radix_cache.py (match_prefix, lock, unlock, evict,
+calls in its loop on the same thread. Turning the events into bytes and letting them go is its
+publisher's and is not counted: `drain` stands for it, between measurements. The allocator is a
+stand-in that only counts: finding and freeing pages costs them nothing here.
+Read in sglang 0.5.23: mem_cache/unified_radix_cache.py (match_prefix, lock, unlock, evict,
 checkpoint_into_tree), managers/scheduler_components/kv_events_publisher.py.
 """
 
@@ -61,6 +62,7 @@ class SglangTree:
         name = type(self._cache.tree_core).__name__
         assert name == CORES[backend], f"{name} stands in for the {backend} core"
         self._slots = 0
+        self._events: list[Any] = []
 
     def prompt(self, tokens: np.ndarray) -> Prompt:
         self._slots += len(tokens)
@@ -76,7 +78,7 @@ class SglangTree:
     def insert(self, prompt: Prompt, known: int) -> None:
         """known: leading tokens whose slots are the tree's own already."""
         self._insert(prompt, known)
-        self._cache.take_events()
+        self._take_events()
 
     def turn(self, prompt: Prompt) -> None:
         """Match the whole prompt, then insert it: the tree keeps what is new."""
@@ -88,7 +90,7 @@ class SglangTree:
     def evict(self, tokens: int) -> int:
         """Drop whole leaves until that many tokens are gone. Returns how many went."""
         gone = self._cache.evict(EvictParams(num_tokens=tokens)).num_tokens_evicted
-        self._cache.take_events()
+        self._take_events()
         return gone
 
     def cycle(self, prompt: Prompt) -> None:
@@ -98,7 +100,13 @@ class SglangTree:
         end = self._insert(prompt, found.device_prefix_len).last_device_node
         self._cache.unlock(held)
         self._cache.unlock(self._cache.lock(end))
-        self._cache.take_events()
+        self._take_events()
+
+    def drain(self) -> None:
+        self._events.clear()
+
+    def _take_events(self) -> None:
+        self._events += self._cache.take_events()
 
     def _match(self, prompt: Prompt) -> Any:
         return self._cache.match_prefix(MatchPrefixParams(key=prompt.key))

@@ -42,6 +42,7 @@ def _cycles(page: int, goal: Goal) -> Iterator[Row]:
     for tree in theirs.values():
         for text in islice(prompts, SESSIONS):
             tree.cycle(tree.prompt(text))
+            tree.drain()
     gc.collect()
     measured = []
     for turn in range(REPEAT):
@@ -57,7 +58,8 @@ def _cycles(page: int, goal: Goal) -> Iterator[Row]:
             calls[name] = [partial(tree.cycle, tree.prompt(text)) for text in texts]
         order = [*calls][turn % 3 :] + [*calls][: turn % 3]
         measured.append({name: _each(calls[name]) for name in order})
-        ours.drain()
+        for tree in (ours, *theirs.values()):
+            tree.drain()
     for name in theirs:
         pairs = [(took["ours"], took[name]) for took in measured]
         title = f"cycle of a 300-token request, page {page} | SGLang {name}"
