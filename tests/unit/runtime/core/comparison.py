@@ -1,11 +1,13 @@
 """All that can be seen of the core after a command, compared with what the model says."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
 import pyarrow.ipc
 from identity import page_digest
 from model import Model
+from model.families import Checkpoints
 from model.records import (
     FULL,
     TIERS,
@@ -27,6 +29,7 @@ COMPLETE = hasattr(_core, "Component")
 """The core has components, policies and all that came with them."""
 NAMESPACE, SECRET = "model", b"secret"
 PRESSURE = ("pressure", "admission")
+COMPARED = ("never_stored", "diverged", "unknown")
 
 
 class Comparison:
@@ -35,6 +38,7 @@ class Comparison:
     log: _core.Log
     batch: int
     payloads: list[bytes]
+    rows: list[dict]
     rows_of: dict[int, range]
     receipts: dict[int, Lock]
     ops: dict[int, Move | Reserved]
@@ -93,14 +97,13 @@ class Comparison:
 
     def compare_rows(self) -> None:
         """What the log says was evicted, for what reason, in which order; and which hints ended."""
-        rows = list(self.drain())
-        evicted = [r for r in rows if r["kind"] == "evict" and r["phase"] != "marked"]
+        evicted = [r for r in self.rows if r["kind"] == "evict" and r["phase"] != "marked"]
         self.compare_pressure([row for row in evicted if row["reason"] in PRESSURE])
         others = [e for e in self.model.evicted if e.reason not in PRESSURE]
         assert sorted(
             said for row in evicted if row["reason"] not in PRESSURE for said in self.evictions(row)
         ) == sorted(self.expected(e) for e in others)
-        hints = [row for row in rows if row["kind"] == "hint"]
+        hints = [row for row in self.rows if row["kind"] == "hint"]
         done = [
             (r["session"], r["reason"] or "", r["pages"])
             for r in hints
@@ -113,6 +116,17 @@ class Comparison:
             elif row["phase"] == "completed":
                 self.deferred.remove(row["op"])
         assert len(self.deferred) == len(self.model.hints)
+
+    def victims(self) -> dict[tuple[str, str], list[Slot]]:
+        """What was evicted for want of room, in order, by component and tier."""
+        found: dict[tuple[str, str], list[Slot]] = defaultdict(list)
+        for row in self.rows:
+            if row["kind"] == "evict" and row["reason"] in PRESSURE:
+                # Of a run the last goes first.
+                slots = range(row["slot_from"], row["slot_from"] + row["pages"])
+                went = [self.slots[slot] for slot in reversed(slots)]
+                found[row["component"] or FULL, row["tier_from"]] += went
+        return found
 
     def compare_pressure(self, rows: list[dict]) -> None:
         """Rows say in path order what went from the end of a node: in groups, the order agrees."""
@@ -172,9 +186,12 @@ class Comparison:
             name, tier = getattr(pool, "component", FULL), pool.tier
             if tier not in model.owned():
                 continue
-            leased, capacity = model.leased_pages(name, tier), model.capacity[name][tier]
-            fenced, free = model.fenced(name, tier), model.free(name, tier)
-            assert (pool.fenced, pool.free, pool.leased) == (fenced, free, leased), pool
+            capacity = model.capacity[name][tier]
+            assert (pool.fenced, pool.free) == (model.fenced(name, tier), model.free(name, tier)), (
+                pool
+            )
+            if name == FULL:
+                assert pool.leased == model.leased_pages(name, tier), pool
             assert pool.used + pool.fenced + pool.free == pool.capacity == capacity
         infos = self.core.sessions()
         assert [info.name for info in infos] == sorted(model.sessions)
@@ -193,20 +210,24 @@ class Comparison:
         )
         assert info.shared_pages == sum(len(model.owners(slot.path)) > 1 for slot in slots)
         mine = {n: x for n, x in model.leases.items() if x.session == info.name}
-        for lease, tier, owner, *_ in info.leases:
-            known = set(self.leases.values())
-            same = [n for n, x in mine.items() if (x.tier, x.owner) == (tier, owner)]
-            self.leases.setdefault(lease, next((n for n in same if n not in known), 0))
-        assert {self.leases[n]: rest for n, *rest in info.leases} == {
-            n: [x.tier, x.owner, length(x.path), x.expires] for n, x in mine.items()
+        assert {self.leases[n]: rest for n, _, *rest in info.leases} == {
+            n: [x.owner, length(x.path), x.expires] for n, x in mine.items()
         }
+        for lease, tier, *_ in info.leases:
+            # What is only preferred is so in every tier.
+            assert mine[self.leases[lease]].tier in ("", tier)
 
     # answers
 
     def compare_match(self, answer: _core.Match, found: Found) -> None:
         by_tier = [answer.device_pages, answer.host_pages, answer.storage_pages]
         assert (answer.pages, by_tier) == (found.pages, found.by_tier)
-        assert (answer.reason, answer.offset) == (found.reason, found.offset)
+        if not COMPLETE and answer.reason != found.reason:
+            # It compared with other words of the session, and had another idea of what is coming.
+            assert {answer.reason, found.reason} <= {*COMPARED, "pending_write"}
+            return
+        if COMPLETE or found.reason not in COMPARED:
+            assert (answer.reason, answer.offset) == (found.reason, found.offset)
         if found.lost < 0:
             assert answer.lost_seq == 0
         else:
@@ -219,13 +240,22 @@ class Comparison:
         assert counts == (done["inserted"], done["healed"], done["duplicate"])
         assert sum(n for *_, n in answer.runs) == done["runs"]
         if COMPLETE:
-            self.compare_parts(answer.parts, done["parts"])
+            said: dict[str, list[int]] = {name: [] for name in done["parts"] if name != FULL}
+            for name, _, _, count, position in answer.parts:
+                if name != FULL:
+                    said[name] += range(position, position + count)
+            assert said == {name: at for name, at in done["parts"].items() if name != FULL}
 
-    def compare_parts(self, parts: list[tuple], expected: dict[str, list[int]]) -> None:
-        said: dict[str, list[int]] = {name: [] for name in expected}
-        for name, _, _, count, position in parts:
-            said[name] += range(position, position + count)
-        assert {name: sorted(at) for name, at in said.items()} == expected
+    def compare_reserved(self, answer: _core.Reservation, reserved: Reserved) -> None:
+        assert answer.pages == reserved.pages == sum(n for *_, n in answer.runs)
+        if not COMPLETE:
+            return
+        counts = dict.fromkeys(reserved.parts, 0)
+        for name, _, _, count, position in answer.parts:
+            counts[name] += count
+            if isinstance(self.model.families[name], Checkpoints):
+                assert set(range(position, position + count)) <= set(reserved.parts[name])
+        assert counts == {name: len(at) for name, at in reserved.parts.items()}
 
     def compare_outcome(self, answer: _core.Outcome, expected: Outcome | None) -> None:
         if expected is None:

@@ -31,9 +31,9 @@ class CompleteMachine(Machine):
             model=lambda: self.model.open_session(name, parent, group, priority),
         )
 
-    @rule(name=names, wait=st.integers(-1, 50))
+    @rule(name=names, wait=st.integers(-9, 50))
     def expect(self, name, wait) -> None:
-        at = self.now + wait if wait >= 0 else -1
+        at = self.now + wait
         self.both("expect", name, at, model=lambda: self.model.expect(name, at))
 
     @rule(name=spaces)

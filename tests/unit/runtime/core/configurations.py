@@ -10,9 +10,11 @@ some = st.integers(0, 8)
 
 def room(draw, host: int, storage: int) -> dict[str, int]:
     """A component's own tiers. A tier that full does not have, no other has."""
-    below = {"host": draw(some) if host else 0}
-    below["storage"] = draw(some) if storage and below["host"] else 0
-    return {"device": draw(few), **below}
+    return {
+        "device": draw(few),
+        "host": draw(some) if host else 0,
+        "storage": draw(some) if storage else 0,
+    }
 
 
 @st.composite
@@ -35,13 +37,13 @@ def components(draw, host: int, storage: int) -> tuple[Component, ...]:
 
 def policy(name: str) -> str:
     """tlru with figures that fit the length of the texts."""
-    return "tlru:6,2" if name == "tlru" else name
+    return "tlru(threshold=6,next_prompt_estimate=2)" if name == "tlru" else name
 
 
 @st.composite
 def owned(draw) -> Config:
     host = draw(some)
-    storage = draw(st.integers(0, 12)) if host else 0
+    storage = draw(st.integers(0, 12))
     tiers = draw(st.lists(st.sampled_from(TIERS), unique=True))
     return Config(
         PAGE,

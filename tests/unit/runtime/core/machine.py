@@ -1,7 +1,6 @@
 """What random runs do: every command, mostly as an engine gives it and sometimes not."""
 
 from agreement import Agreement
-from comparison import COMPLETE
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from model.records import TIERS, Lock, Move, Reserved, length
@@ -131,9 +130,7 @@ class Machine(Agreement, RuleBasedStateMachine):
         )
         if reserved is None:
             return None
-        assert answer.pages == reserved.pages == sum(n for *_, n in answer.runs)
-        if COMPLETE:
-            self.compare_parts(answer.parts, reserved.parts)
+        self.compare_reserved(answer, reserved)
         self.ops[answer.op] = reserved
         return answer.op
 

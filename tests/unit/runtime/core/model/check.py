@@ -1,6 +1,6 @@
 """What must hold of the model itself, whatever it is told."""
 
-from .records import DEVICE, FULL, TIERS, covers, steps
+from .records import DEVICE, FULL, covers, steps
 from .room import Room
 
 
@@ -43,12 +43,12 @@ def check_slots(model: Room) -> None:
             assert page in model.nodes
             assert slot.bad <= slot.here
             if not model.of_path(slot):
-                assert not model.gone(slot)
+                assert not model.gone(slot) or model.kept(slot)
                 assert slot.item
             full = model.full(page)
             if model.gone(full):
-                idle = [t for t in TIERS if t in slot.here and not model.aside(slot, t)]
-                assert not idle or model.coming(slot) or model.read(slot)
+                busy = model.kept(slot) or model.coming(slot) or model.read(slot)
+                assert busy or not slot.here
     for page in model.nodes:
         assert all(page in model.slots[n] for n, f in model.families.items() if f.path)
     if DEVICE not in model.owned():
@@ -61,4 +61,4 @@ def check_holds(model: Room) -> None:
     for lock in model.locks:
         assert lock.path in model.nodes or len(lock.path) == 1
         for slot in lock.holds:
-            assert model.slots[slot.component].get(slot.path) is slot or DEVICE not in model.owned()
+            assert model.slots[slot.component].get(slot.path) is slot

@@ -56,16 +56,12 @@ class Computing(Moves):
         self.reserved.remove(r)
         self.insert(path, start, r.lock)
         # Kept pages by component, given that the first one reserved is now page `start`.
-        stay = {}
+        done: Counter = Counter()
         for name, family in self.families.items():
             ours = r.parts[name] if isinstance(family, Checkpoints) else range(start, start + pages)
-            stay[name] = [p for p in ours if p in family.keeps(start, start + pages)]
-        done = Counter(self.put(name, path, p) for name in stay for p in stay[name])
-        self.advance_lock(r.lock, path)
-        self.write_down(r.lock)
-        parts = {name: self.present(name, path, start, stay[name]) for name in stay}
-        self.settle()
-        return self.answer(done, parts)
+            stay = [p for p in ours if p in family.keeps(start, start + pages)]
+            done.update(self.put(name, path, p) for p in stay)
+        return self.conclude(r.lock, path, start, done)
 
     def agreed(
         self, lock: Lock, tokens: tuple[int, ...], start: int, pages: int, skip: int
@@ -101,7 +97,12 @@ class Computing(Moves):
         locks = [other.path for other in self.locks if other is not lock]
         leases = [lease.path for lease in self.leases.values()]
         others = [s.path for name, s in self.sessions.items() if name != lock.session]
-        return end in self.nodes and not self.below(end) and end not in locks + leases + others
+        return (
+            end in self.nodes
+            and not self.below(end)
+            and lock.path == end
+            and end not in locks + leases + others
+        )
 
     def put(self, component: str, path: Path, position: int) -> tuple[str, str]:
         """A computed page takes its place, or is not needed: (component, what it was)."""
@@ -117,36 +118,34 @@ class Computing(Moves):
         self.arrive(slot, DEVICE)
         return component, fate
 
+    def conclude(self, lock: Lock, path: Path, start: int, done: Counter) -> dict:
+        self.advance_lock(lock, path)
+        self.write_down(lock)
+        parts = {name: self.present(name, path, start) for name in self.families}
+        self.settle()
+        counts = {fate: done[FULL, fate] for fate in ("inserted", "healed", "duplicate")}
+        return {**counts, "runs": len(parts[FULL]), "parts": parts}
+
     def advance_lock(self, lock: Lock, path: Path) -> None:
         if len(path) >= len(lock.path):
             lock.path = path
         self.hold(lock)
         session = self.sessions.get(lock.session)
         if session:
-            self.supersede(session.path, lock)
-            session.path, session.last_use = lock.path, self.now
+            old, session.path = session.path, lock.path
+            session.last_use, session.expected = self.now, 0
+            # It moves on: what no session has any more goes before what none ever left.
+            for page in steps(old):
+                self.nodes[page].superseded |= not self.owners(page)
 
-    def supersede(self, old: Path, lock: Lock) -> None:
-        """A session moves on: what it leaves goes before what nobody ever left, until somebody
-        comes back to it."""
-        left = set(steps(old)) - set(steps(lock.path))
-        for component in self.families:
-            for slot in self.along(component, old):
-                self.item(slot).superseded |= slot.path in left
-            for slot in self.along(component, lock.path):
-                self.item(slot).superseded = False
-
-    def present(self, component: str, path: Path, start: int, stay: list[int]) -> list[int]:
-        """Of the committed pages, those that can be read on the device now."""
-        known, pages = self.slots[component], steps(path)
-        if self.families[component].path:
-            flags = (known[page].usable(DEVICE) for page in pages[start:])
-            return list(range(start, start + leading(flags)))
-        return [p for p in stay if pages[p] in known and known[pages[p]].usable(DEVICE)]
-
-    def answer(self, done: Counter, parts: dict[str, list[int]]) -> dict:
-        counts = {fate: done[FULL, fate] for fate in ("inserted", "healed", "duplicate")}
-        return {**counts, "runs": len(parts[FULL]), "parts": parts}
+    def present(self, component: str, path: Path, start: int) -> list[int]:
+        """Of the committed pages those that can be read on the device: of full up to the first
+        gap."""
+        slots = [s for s in self.along(component, path) if len(s.path) - 2 >= start]
+        flags = [slot.usable(DEVICE) for slot in slots]
+        if component == FULL:
+            slots = slots[: leading(flags)]
+        return [len(slot.path) - 2 for slot in slots if slot.usable(DEVICE)]
 
     def abort(self, op: Reserved | Move) -> None:
         if isinstance(op, Reserved):

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from .families import Checkpoints
 from .records import FULL, TIERS, Found, Path, Refused, covers, length, steps, why_lost
 from .room import Room
 
@@ -57,14 +56,13 @@ class Finding(Room):
         miss = ("component_gap", -1, -1) if against else self.explain(request, found)
         pages = self.resumable(path, tiers, grid)
         best = [slot.best for slot in self.along(FULL, path[: pages + 1])]
-        unmarked = any(isinstance(self.families[name], Checkpoints) for name in against)
         return Found(
             pages,
             [best.count(tier) for tier in TIERS],
             *miss,
             clipped_by=against[0] if against else "",
             full_pages=full,
-            branch=full if unmarked else 0,
+            branch=full if full > pages else 0,
         )
 
     def explain(self, request: Request, pages: int) -> tuple[str, int, int]:
@@ -87,19 +85,22 @@ class Finding(Room):
         return self.compare(request, pages)
 
     def compare(self, request: Request, pages: int) -> tuple[str, int, int]:
-        """With the session's last prompt, or else its parent's."""
-        own = owner = self.sessions[request.session]
+        """With what the session, or else its parent, had here: its path if that goes on, or else
+        its last prompt."""
+        owner = self.sessions[request.session]
         if owner.prompt is None and owner.parent in self.sessions:
             owner = self.sessions[owner.parent]
         if owner.prompt is None:
             return "never_stored", -1, -1
         namespace, earlier = owner.prompt
+        if owner.path:
+            namespace = owner.path[0]
         if namespace != request.namespace:
-            return ("namespace_changed" if owner is own else "never_stored"), -1, -1
+            return "namespace_changed", -1, -1
+        if length(owner.path) > pages:
+            earlier = self.keys.flat(owner.path)
         pairs = list(zip(earlier, request.units, strict=False))
         same = next((i for i, (a, b) in enumerate(pairs) if a != b), len(pairs))
-        n = self.keys.per_page
-        if same // n == pages and same < len(earlier):
+        if same // self.keys.per_page == pages and same < len(earlier):
             return "diverged", self.keys.offset(earlier, request.units, same), -1
-        lost_track = same // n > pages and pages < length(owner.path)
-        return ("unknown" if lost_track else "never_stored"), -1, -1
+        return "never_stored", -1, -1

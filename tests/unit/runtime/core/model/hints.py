@@ -48,7 +48,7 @@ class Hints(Observing):
         pending = 0 if tier == STORAGE else len(missing)
         clipped = granted < asked
         outcome = "deferred" if pending else "clipped" if clipped else "accepted"
-        holds = self.leasable(path, tier)
+        holds = self.spots(path)
         lease = Lease("pin", name, owner, tier, path, self.now + ttl, ttl, holds)
         number = self.grant(lease)
         if pending:
@@ -70,13 +70,16 @@ class Hints(Observing):
         path = self.known(name).path
         if ttl <= 0:
             raise Refused("BadArgument")
-        pages = length(path)
-        if not pages:
-            return Outcome("rejected", "not_stored", 0, 0, 0)
+        slots = self.along(FULL, path)
+        present, asked = sum(not self.gone(slot) for slot in slots), len(slots)
+        if not present:
+            return Outcome("rejected", "not_stored", 0, asked, 0)
         lease = Lease(kind, name, owner, "", path, self.now + ttl, ttl, [], forks)
         number = self.grant(lease)
         self.settle()
-        return Outcome("accepted", "", pages, pages, 0, number)
+        if present < asked:
+            return Outcome("clipped", "not_stored", present, asked, 0, number)
+        return Outcome("accepted", "", asked, asked, 0, number)
 
     def tick(self) -> int:
         due = [number for number, lease in self.leases.items() if lease.expires <= self.now]
@@ -110,14 +113,14 @@ class Hints(Observing):
         if device:
             self.drop_demoted(own)
         if device and pending:
-            self.wait("demote", HOST, name, path)
+            self.wait("demote", STORAGE if self.direct(FULL) else HOST, name, path)
         self.settle()
         done = len(device) - len(bare)
         return Outcome(outcome, reason, done, asked, pending if device else 0)
 
     def bare(self, slot: Slot) -> bool:
         """On the device and nowhere below, though it has, if it is not full's, a tier there."""
-        if slot.component != FULL and not self.capacity[slot.component][HOST]:
+        if slot.component != FULL and not self.way_down(slot.component, DEVICE):
             return False
         return slot.usable(DEVICE) and not slot.usable(HOST) and not slot.usable(STORAGE)
 
@@ -162,7 +165,7 @@ class Hints(Observing):
         else:
             for name in self.families:
                 self.move_for(hint, name, lock)
-        on_the_way = {hint.tier, HOST}
+        on_the_way = {hint.tier, HOST} if hint.verb == "pin" else {hint.tier}
         hint.waits_for = [
             m
             for m in self.moves

@@ -18,7 +18,7 @@ class Holds(Finding):
         lock = self.lock(request.path[: found.pages + 1], session, request.units)
         lock.branch = found.branch
         owner = self.sessions[session]
-        owner.prompt, owner.expected = (namespace, request.units), 0
+        owner.prompt = (namespace, request.units)
         self.visit(request)
         self.settle()
         return found, lock
@@ -80,18 +80,6 @@ class Holds(Finding):
             granted += 1
         return granted
 
-    def leasable(self, path: Path, tier: str) -> list:
-        """Spot slots at the path's end, of each component all or, beyond its budget, none."""
-        found = []
-        for name, family in self.families.items():
-            if family.path:
-                continue
-            slots = self.needed(name, path)
-            new = [slot for slot in slots if not self.leased(slot, tier)]
-            if self.leased_pages(name, tier) + len(new) <= self.budget(name, tier):
-                found += slots
-        return found
-
     def grant(self, lease: Lease) -> int:
         """A second lease of the same kind by the same owner takes the first one's place."""
         self.cut(lease.path)
@@ -108,18 +96,21 @@ class Holds(Finding):
         return number
 
     def visit(self, request: Request) -> None:
-        """An acquire renews what it covers: the session's own pins, and counts others' forks."""
-        matched = self.locks[-1].path
+        """An acquire renews the session's own leases that it covers. It is one fork less to wait
+        for when the session that shared is its parent."""
+        matched, session = self.locks[-1].path, self.sessions[request.session]
         for number, lease in list(self.leases.items()):
-            if not covers(matched, lease.path):
-                continue
             own = lease.session == request.session
-            if own and lease.kind == "pin":
+            forked = lease.kind == "share" and lease.session == session.parent
+            if not covers(matched, lease.path) or not (own or forked):
+                continue
+            if own:
                 lease.expires = self.now + lease.ttl
-            if not own and lease.kind == "share":
+            else:
                 lease.forks -= 1
-                if not lease.forks:
-                    del self.leases[number]
+            lease.holds = self.spots(lease.path)
+            if lease.kind == "share" and not lease.forks:
+                del self.leases[number]
 
     def unpin(self, lease: int) -> None:
         if lease not in self.leases:

@@ -3,7 +3,23 @@
 from collections.abc import Callable
 
 from .holds import Holds
-from .records import DEVICE, FULL, HOST, KINDS, STORAGE, Lock, Move, Path, Refused, Slot
+from .records import (
+    BACKUP,
+    DEVICE,
+    DIRECT_UP,
+    HOST,
+    LOAD,
+    OFFLOAD,
+    PREFETCH,
+    STORAGE,
+    TIERS,
+    Lock,
+    Move,
+    Path,
+    Refused,
+    Slot,
+    Way,
+)
 
 Wanted = Callable[[Slot], bool]
 
@@ -11,7 +27,7 @@ Wanted = Callable[[Slot], bool]
 class Moves(Holds):
     def start(
         self,
-        kind: str,
+        way: Way,
         component: str,
         slots: list[Slot],
         session: str,
@@ -19,28 +35,21 @@ class Moves(Holds):
         into: list[int] | None = None,
     ) -> Move | None:
         """None when nothing is to be moved, or nothing can be."""
-        target = KINDS[kind][1]
+        _, source, target = way
         if not slots:
             return None
+        move = Move(way, component, [], session, lock, self.now)
         if target not in self.owned():
-            return self.load_into(component, slots, session, lock, into or [])
-        if not self.capacity[component][target]:
-            return None
-        down = kind in ("backup", "offload")
-        oldest = min(self.item(slot).last_use for slot in slots)
-        room = self.make_room(component, target, len(slots), oldest if down else None)
-        return self.move(Move(kind, component, slots[:room], session, lock, self.now))
-
-    def load_into(
-        self, component: str, slots: list[Slot], session: str, lock: Lock | None, into: list[int]
-    ) -> Move | None:
-        """To an observed device: the engine says where, and how many there go."""
-        blocks = dict(zip(slots, into, strict=False))
-        return self.move(
-            Move("load", component, list(blocks), session, lock, self.now, blocks=blocks)
-        )
-
-    def move(self, move: Move) -> Move | None:
+            # The engine says where, and how many there go.
+            move.blocks = dict(zip(slots, into or [], strict=False))
+            for block in move.blocks.values():
+                self.forget_block(component, block)
+            move.slots = list(move.blocks)
+        elif self.capacity[component][target]:
+            down = TIERS.index(target) > TIERS.index(source)
+            oldest = min(self.item(slot).last_use for slot in slots)
+            room = self.make_room(component, target, len(slots), oldest if down else None)
+            move.slots = slots[:room]
         if not move.slots:
             return None
         self.moves.append(move)
@@ -48,56 +57,68 @@ class Moves(Holds):
         return move
 
     def back_up(self, component: str, path: Path, lock: Lock, wanted: Wanted) -> None:
-        bare = [s for s in self.along(component, path) if s.usable(DEVICE) and self.lacks(s, HOST)]
-        self.start("backup", component, [s for s in bare if wanted(s)], lock.session, lock)
+        way = self.way_down(component, DEVICE)
+        if not way:
+            return
+        slots = self.along(component, path)
+        bare = [s for s in slots if s.usable(DEVICE) and self.lacks(s, way[2]) and wanted(s)]
+        self.start(way, component, bare, lock.session, lock)
 
     def fetch(self, component: str, path: Path, lock: Lock) -> None:
+        if self.direct(component):
+            return
         slots = self.along(component, path)
         stored = [s for s in slots if s.best == STORAGE and self.lacks(s, HOST)]
         wanted = [s for s in stored if s not in lock.failed]
-        self.start("prefetch", component, wanted, lock.session, lock)
+        self.start(PREFETCH, component, wanted, lock.session, lock)
 
     def write_down(self, lock: Lock) -> None:
         """What write-through does after a commit."""
         if not self.config.write_through:
             return
         for name in self.families:
+            way = self.way_down(name, DEVICE)
+            if not way:
+                continue
+            below = way[2]
             self.back_up(
                 name,
                 lock.path,
                 lock,
-                lambda s: not s.usable(STORAGE) and self.admitted(s, HOST),
+                lambda s, below=below: not s.usable(STORAGE) and self.admitted(s, below),
             )
-            if self.config.admit_storage > 1:
+            if self.config.admit_storage > 1 and below == HOST:
                 # What reaches its count after its backup has no other occasion.
                 held = [s for s in self.along(name, lock.path) if s.usable(HOST)]
                 self.offload(name, held, lock.session)
 
     def offload(self, component: str, slots: list[Slot], session: str) -> None:
         bare = [s for s in slots if self.lacks(s, STORAGE) and self.admitted(s, STORAGE)]
-        self.start("offload", component, bare, session, None)
+        self.start(OFFLOAD, component, bare, session, None)
 
     # bringing up
 
     def restore(self, lock: Lock, into: list[int] | None = None) -> tuple[int, int, int]:
         """(ready, pending, moves started)"""
         self.held(lock)
-        if into is not None and DEVICE in self.owned():
+        if (into is None) != (DEVICE in self.owned()) or len(set(into or [])) < len(into or []):
             raise Refused("BadArgument")
-        up = self.bring_up(lock, list(into or []))
+        up = self.bring_up(lock, into)
         self.settle()
         return up
 
     def bring_up(self, lock: Lock, into: list[int] | None = None) -> tuple[int, int, int]:
+        """Each component numbers its device pages for itself: `into` is read from its start."""
         pending = started = 0
         for name, family in self.families.items():
             slots = self.along(name, lock.path)
             if not family.path:
                 slots = [slot for slot in slots if slot in lock.holds]
             load, prefetch, waiting = self.to_bring(slots, lock)
+            up = DIRECT_UP if self.direct(name) else LOAD
             moves = [
-                self.start("load", name, load, lock.session, lock, into if name == FULL else None),
-                self.start("prefetch", name, prefetch, lock.session, lock),
+                self.start(up, name, load, lock.session, lock, into),
+                self.start(PREFETCH, name, prefetch, lock.session, lock),
             ]
             pending += waiting + sum(len(m.slots) for m in moves if m)
             started += sum(move is not None for move in moves)
@@ -115,7 +136,7 @@ class Moves(Holds):
                 waiting += 1
             elif slot in lock.failed or DEVICE in slot.here:
                 break
-            elif slot.usable(HOST):
+            elif slot.usable(HOST) or (self.direct(slot.component) and slot.usable(STORAGE)):
                 load.append(slot)
             elif self.coming(slot, HOST):
                 waiting += 1
@@ -143,7 +164,7 @@ class Moves(Holds):
                 move.lock.failed.add(slot)
             if result == 2 and slot.usable(move.source):
                 slot.bad.add(move.source)
-        if move.kind == "backup" and self.config.write_through:
+        if move.way == BACKUP and self.config.write_through:
             self.offload(move.component, arrived, move.session)
         for hint in [hint for hint in self.hints if move in hint.waits_for]:
             self.advance(hint)

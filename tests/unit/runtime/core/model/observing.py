@@ -17,29 +17,24 @@ class Observing(Namespaces):
         component: str = FULL,
     ) -> dict:
         """Like a commit of pages that nobody reserved. Of a component other than full only what
-        the tree knows already can be told, and nothing advances."""
+        the tree knows already can be told."""
         self.held(lock)
         path = self.agreed(lock, tokens, start, len(blocks), skip)
         if DEVICE in self.owned() or len(set(blocks)) < len(blocks):
             raise Refused("BadArgument")
-        if component == FULL:
-            self.insert(path, start, lock)
-        elif path not in self.nodes and len(path) > 1:
+        if component != FULL and path not in self.nodes and len(path) > 1:
             raise Refused("BadArgument")
+        self.insert(path, start, lock)
         done: Counter = Counter()
         positions = range(start, start + len(blocks))
         for position, block in zip(positions, blocks, strict=True):
             self.forget_block(component, block, keep=steps(path)[position])
-            fate = self.put(component, path, position)
-            done[fate] += 1
-            if fate != (component, "duplicate"):
+            _, fate = self.put(component, path, position)
+            if fate != "duplicate":
                 self.slots[component][steps(path)[position]].block = block
-        if component == FULL:
-            self.advance_lock(lock, path)
-            self.write_down(lock)
-        parts = {component: self.present(component, path, start, list(positions))}
-        self.settle()
-        return self.answer(done, {FULL: [], **parts})
+            # Only full inserts pages; the others fill places that are known.
+            done[FULL, fate if component == FULL or fate == "duplicate" else "healed"] += 1
+        return self.conclude(lock, path, start, done)
 
     def forget(self, blocks: list[int], component: str = FULL) -> int:
         """How many of the engine's pages held something; also of what is being read or written."""

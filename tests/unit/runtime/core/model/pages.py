@@ -8,8 +8,13 @@ from copy import copy, deepcopy
 from .config import Config
 from .keys import Keys
 from .records import (
+    BACKUP,
     DEVICE,
+    DIRECT_DOWN,
     FULL,
+    HOST,
+    OFFLOAD,
+    STORAGE,
     TIERS,
     Evicted,
     Hint,
@@ -22,6 +27,7 @@ from .records import (
     Reserved,
     Session,
     Slot,
+    Way,
     covers,
     length,
     steps,
@@ -48,6 +54,8 @@ class Pages:
         self.reserved: list[Reserved] = []
         self.hints: list[Hint] = []
         self.numbers = 0
+        self.victims: dict[tuple[str, str], list[Slot]] | None = None
+        """By component and tier, what a core evicted in this command; None: there is no core."""
         # What this call did, for comparison: moves wanted, evictions in order, hints completed.
         self.wanted: list[Move] = []
         self.evicted: list[Evicted] = []
@@ -98,6 +106,18 @@ class Pages:
     def gone(self, slot: Slot) -> bool:
         return not slot.here and not self.coming(slot)
 
+    def direct(self, component: str) -> bool:
+        """Whether storage is next to the device."""
+        rooms = self.capacity[component]
+        return rooms[STORAGE] > 0 and not rooms[HOST]
+
+    def way_down(self, component: str, tier: str) -> Way | None:
+        """How copies in a tier are written down, if they are."""
+        down = DIRECT_DOWN if self.direct(component) else BACKUP
+        way = down if tier == DEVICE else OFFLOAD
+        there = tier != STORAGE and self.capacity[component][way[2]] > 0
+        return way if there else None
+
     # who holds what
 
     def locked(self, slot: Slot, without: Lock | None = None) -> bool:
@@ -108,6 +128,11 @@ class Pages:
     def crossed(self, page: Path, without: Lock | None = None) -> bool:
         """Whether a lock goes through a page."""
         return any(covers(lock.path, page) for lock in self.locks if lock is not without)
+
+    def kept(self, slot: Slot) -> bool:
+        """A spot slot that a receipt or a pin names stays, with or without copies."""
+        pins = [lease for lease in self.leases.values() if lease.kind == "pin"]
+        return self.locked(slot) or any(slot in pin.holds for pin in pins)
 
     def leased(self, slot: Slot, tier: str) -> bool:
         pins = [lease for lease in self.leases.values() if lease.tier == tier]
@@ -151,6 +176,9 @@ class Pages:
         lengths = [length(page) for page, other in self.nodes.items() if other is item]
         return min(lengths) - 1, max(lengths)
 
+    def node(self, slot: Slot) -> Item:
+        return self.nodes[slot.path]
+
     def below(self, page: Path) -> list[Path]:
         return [p for p in self.nodes if len(p) > len(page) and covers(p, page)]
 
@@ -168,11 +196,11 @@ class Pages:
         """What was used counts it: nodes by path, spot slots one by one."""
         items = [self.nodes[page] for page in steps(path)]
         items += [slot.item for slot in spots if slot.item]
-        user = self.sessions.get(session)
         for item in dict.fromkeys(items):
             item.last_use = self.now
             item.uses += 1
-            item.priority = user.priority if user else 0
+            item.user = session
+            item.superseded = False
             item.longest = max(item.longest, length(path))
             for place in item.places.values():
                 place.uses = min(3, place.uses + 1)

@@ -12,30 +12,44 @@ from .pages import Pages
 from .records import Item, Place, Slot, covers
 
 PROTECTED_USES = 2
-TLRU_THRESHOLD, TLRU_NEXT_PROMPT = 2048, 256
+TLRU_TOKENS = {"threshold": 4096, "next_prompt_estimate": 512}
+REMEMBERING = ("s3fifo", "tlru", "cost")
+"""Policies with a memory of their own. Beside a core the model does not foresee their victims, but
+each must be one that may go."""
 SMALL_SHARE = 10
 """One part in so many of a pool is the small queue's."""
 PROMOTED_USES = 2
 
 
 class Policies(Pages):
-    def policy(self, tier: str) -> tuple[str, list[int]]:
-        """(name, parameters) of "name" or "name:parameter,parameter"."""
-        name, _, rest = self.config.policies.get(tier, "lru").partition(":")
-        return name, [int(word) for word in rest.split(",") if word]
+    def policy(self, tier: str) -> tuple[str, dict[str, int]]:
+        """(name, settings) of "name" or "name(setting=number,...)"."""
+        name, _, rest = self.config.policies.get(tier, "lru").partition("(")
+        settings = [word.split("=") for word in rest.rstrip(")").split(",") if word]
+        return name, {word: int(number) for word, number in settings}
 
     def choose(self, component: str, tier: str, slots: list[Slot]) -> Slot:
         """The victim among slots of which each could go."""
+        if self.policy(tier)[0] in REMEMBERING and self.victims is not None:
+            return self.follow(component, tier, slots)
         if self.policy(tier)[0] == "s3fifo":
             unwanted = [slot for slot in slots if not self.wanted_by_hint(slot)]
             return self.choose_s3fifo(component, tier, unwanted or slots)
         return min(slots, key=lambda slot: self.rank(tier, slot))
 
+    def follow(self, component: str, tier: str, slots: list[Slot]) -> Slot:
+        """What the core evicted, if it was allowed to."""
+        assert self.victims, f"the core evicts nothing more from {component} in {tier}"
+        victim = self.victims[component, tier].pop(0)
+        assert victim in slots
+        assert not self.wanted_by_hint(victim) or all(map(self.wanted_by_hint, slots))
+        return victim
+
     def rank(self, tier: str, slot: Slot) -> tuple:
-        name, parameters = self.policy(tier)
+        name, settings = self.policy(tier)
         item = self.item(slot)
         start, end = self.extent(item) if self.of_path(slot) else self.spot_extent(slot)
-        score = SCORES[name](self, item, slot, (start, end), parameters)
+        score = SCORES[name](self, item, slot, (start, end), settings)
         return (self.wanted_by_hint(slot), score, self.tie(slot))
 
     def tie(self, slot: Slot) -> int:
@@ -97,20 +111,30 @@ class Policies(Pages):
 
 
 Extent = tuple[int, int]
-Score = Callable[[Policies, Item, Slot, Extent, list[int]], Any]
+Score = Callable[[Policies, Item, Slot, Extent, dict[str, int]], Any]
 
 
-def tlru(model: Policies, item: Item, slot: Slot, extent: Extent, parameters: list[int]) -> tuple:
-    threshold, estimate = parameters or (TLRU_THRESHOLD, TLRU_NEXT_PROMPT)
-    uncached = (item.longest - extent[0]) * model.config.page_size + estimate
-    return (uncached > threshold, item.last_use)
+def tlru(model: Policies, item: Item, slot: Slot, extent: Extent, settings: dict) -> tuple:
+    tokens = {**TLRU_TOKENS, **settings}
+    uncached = (item.longest - (len(slot.path) - 2)) * model.config.page_size
+    return (uncached + tokens["next_prompt_estimate"] > tokens["threshold"], item.last_use)
 
 
-def session(model: Policies, item: Item, slot: Slot, extent: Extent, _: list[int]) -> tuple:
-    owners = [model.sessions[name] for name in model.owners(slot.path)]
-    if owners:
-        return (2, -min(owner.expected for owner in owners), item.last_use)
-    return (0 if item.superseded else 1, 0, item.last_use)
+def session(model: Policies, item: Item, slot: Slot, extent: Extent, _: dict) -> tuple:
+    """Spot slots go by what the node that they lie in is to sessions."""
+    node = model.node(slot)
+    if node.superseded:
+        return (0, 0, item.last_use)
+    if not model.owners(slot.path):
+        return (1, 0, item.last_use)
+    user = model.sessions.get(node.user)
+    ahead = user.expected if user and user.expected > model.now else 0
+    return (2, -ahead, item.last_use)
+
+
+def priority(model: Policies, item: Item, slot: Slot, extent: Extent, _: dict) -> tuple:
+    user = model.sessions.get(model.node(slot).user)
+    return (user.priority if user else 0, item.last_use)
 
 
 SCORES: dict[str, Score] = {
@@ -121,7 +145,7 @@ SCORES: dict[str, Score] = {
     # For the order in s3fifo's queues see above; this is what its evictions report.
     "s3fifo": lambda model, item, slot, extent, _: item.last_use,
     "tlru": tlru,
-    "priority": lambda model, item, slot, extent, _: (item.priority, item.last_use),
+    "priority": priority,
     # A page costs as much again as it has context; all pages of a pool have the same bytes.
     "cost": lambda model, item, slot, extent, _: (sum(extent), item.last_use),
     "session": session,

@@ -11,12 +11,15 @@ from typing import Any, NamedTuple
 Path = tuple[Any, ...]
 TIERS = DEVICE, HOST, STORAGE = "device", "host", "storage"
 FULL = "full"
-KINDS = {
-    "backup": (DEVICE, HOST),
-    "offload": (HOST, STORAGE),
-    "prefetch": (STORAGE, HOST),
-    "load": (HOST, DEVICE),
-}
+Way = tuple[str, str, str]
+"""What a move is called, from where it goes and to where."""
+BACKUP = ("backup", DEVICE, HOST)
+OFFLOAD = ("offload", HOST, STORAGE)
+PREFETCH = ("prefetch", STORAGE, HOST)
+LOAD = ("load", HOST, DEVICE)
+DIRECT_DOWN = ("offload", DEVICE, STORAGE)
+DIRECT_UP = ("load", STORAGE, DEVICE)
+"""Without a host tier, storage is next to the device."""
 LOAD_FAILED = {"failed", "damaged", "timeout"}
 
 
@@ -41,10 +44,12 @@ class Item:
     created: int
     last_use: int
     uses: int = 0
-    priority: int = 0
+    user: str = ""
+    """The session that used it last."""
     longest: int = 0
     """Pages of the longest path that was ever used through it."""
     superseded: bool = False
+    """Of a node: a session left it and nobody has used it since."""
     places: dict[tuple[str, str], Place] = field(default_factory=dict)
 
 
@@ -83,7 +88,7 @@ class Lock:
 
 @dataclass(eq=False)
 class Move:
-    kind: str
+    way: Way
     component: str
     slots: list[Slot]
     session: str
@@ -96,12 +101,16 @@ class Move:
     """Forgotten by the engine meanwhile."""
 
     @property
+    def kind(self) -> str:
+        return self.way[0]
+
+    @property
     def source(self) -> str:
-        return KINDS[self.kind][0]
+        return self.way[1]
 
     @property
     def target(self) -> str:
-        return KINDS[self.kind][1]
+        return self.way[2]
 
 
 @dataclass(eq=False)

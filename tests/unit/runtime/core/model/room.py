@@ -1,7 +1,7 @@
 """How room is made, what a lost copy takes with it, and what goes when nobody holds it any more."""
 
 from .policies import Policies
-from .records import DEVICE, FULL, HOST, STORAGE, TIERS, Evicted, Slot, covers
+from .records import DEVICE, FULL, HOST, TIERS, Evicted, Slot, covers
 
 
 class Room(Policies):
@@ -53,21 +53,19 @@ class Room(Policies):
         if not last:
             return
         slot.lost = (self.now, reason)
-        if not self.of_path(slot):
-            del self.slots[slot.component][slot.path]
+        self.forget_spot(slot)
         if slot.component == FULL:
             self.orphan(slot)
 
     def was_not_admitted(self, slot: Slot, tier: str) -> bool:
         """Whether the copy would have been written down, had it been used more often."""
-        below = {DEVICE: HOST, HOST: STORAGE}.get(tier)
-        if not below or not self.config.write_through:
-            return False
-        return self.capacity[slot.component][below] > 0 and not self.admitted(slot, below)
+        way = self.way_down(slot.component, tier)
+        return bool(way and self.config.write_through and not self.admitted(slot, way[2]))
 
     def admitted(self, slot: Slot, tier: str) -> bool:
+        """A page counts its uses, whatever lies there."""
         needed = self.config.admit_host if tier == HOST else self.config.admit_storage
-        return self.item(slot).uses >= needed
+        return self.node(slot).uses >= needed
 
     def others(self, page: tuple) -> list[Slot]:
         """What the other components have at a page."""
@@ -79,11 +77,19 @@ class Room(Policies):
             self.drop_idle(slot, "orphaned")
 
     def drop_idle(self, slot: Slot, reason: str) -> None:
-        """Copies that nobody holds, reads or waits for."""
+        """Copies that nobody reads, of a slot that nobody holds and nothing comes to."""
+        if self.coming(slot) or self.kept(slot):
+            return
         for tier in TIERS:
-            idle = not (self.aside(slot, tier) or self.coming(slot) or self.read(slot, tier))
-            if tier in slot.here and idle:
+            if tier in slot.here and not self.read(slot, tier):
                 self.drop(slot, tier, reason)
+        self.forget_spot(slot)
+
+    def forget_spot(self, slot: Slot) -> None:
+        """A spot without copies that nobody holds is no slot any more."""
+        slots = self.slots[slot.component]
+        if not self.of_path(slot) and self.gone(slot) and not self.kept(slot):
+            slots.pop(slot.path, None)
 
     # what goes by itself
 
@@ -91,30 +97,35 @@ class Room(Policies):
         for name in self.slots:
             for slot in list(self.slots[name].values()):
                 self.drop_damaged(slot)
+                self.forget_spot(slot)
         for page, full in self.slots[FULL].items():
+            if page[0] in self.retired and not self.crossed(page):
+                self.drop_retired(full)
             if self.gone(full):
                 self.orphan(full)
-            if page[0] in self.retired:
-                for slot in [full, *self.others(page)]:
-                    self.drop_idle(slot, "retired")
         for page in sorted(self.nodes, key=len, reverse=True):
             if not self.named(page):
                 self.forget_page(page)
 
     def drop_damaged(self, slot: Slot) -> None:
-        """A held copy waits: on the device because it may be in use, of a spot slot because the
-        receipt names it."""
+        """On the device it waits while a lock goes through the page: it may be in use."""
         for tier in sorted(slot.bad):
-            waits = self.locked(slot) and (tier == DEVICE or not self.of_path(slot))
+            waits = tier == DEVICE and self.crossed(slot.path)
             if not waits and not self.read(slot, tier):
                 self.drop(slot, tier, "damaged")
 
+    def drop_retired(self, full: Slot) -> None:
+        """The other components' copies follow as orphans."""
+        for tier in TIERS:
+            if tier in full.here and not self.read(full, tier):
+                self.drop(full, tier, "retired")
+
     def named(self, page: tuple) -> bool:
         """Whether anything still needs the page's place."""
-        slots = [self.full(page), *self.others(page)]
         paths = [lease.path for lease in self.leases.values()]
         return (
-            not all(self.gone(slot) for slot in slots)
+            not self.gone(self.full(page))
+            or not all(self.gone(slot) and self.of_path(slot) for slot in self.others(page))
             or bool(self.below(page))
             or any(covers(path, page) for path in paths)
             or self.crossed(page)

@@ -1,7 +1,7 @@
 """Sessions: their lives, what only they name, and when they come back."""
 
 from .computing import Computing
-from .records import FULL, Lock, Path, Refused, Session, Slot, steps
+from .records import FULL, Lock, Path, Session, Slot, steps
 
 
 class Sessions(Computing):
@@ -18,8 +18,6 @@ class Sessions(Computing):
         return dropped
 
     def expect(self, name: str, at: int) -> None:
-        if at < 0:
-            raise Refused("BadArgument")
         self.known(name).expected = at
 
     def own(
@@ -43,16 +41,16 @@ class Sessions(Computing):
         return [self.full(page), *self.others(page)]
 
     def drop_own(self, name: str, reason: str) -> tuple[int, int, str]:
-        """(pages dropped, pages left, why); the other components' copies go along, uncounted."""
+        """(pages dropped, pages left, why); the other components' copies follow as orphans."""
         pages = steps(self.known(name).path)
         present = [page for page in pages if not self.gone(self.full(page))]
         own, obstacle = self.own(name, None)
         dropped = 0
-        for page in own:
-            for slot in self.slots_at(page):
-                if slot.here and not self.coming(slot) and not self.read(slot):
-                    for tier in [t for t in self.owned() if t in slot.here]:
-                        self.drop(slot, tier, reason)
-                    dropped += slot.component == FULL
+        for slot in map(self.full, own):
+            here = [tier for tier in self.owned() if tier in slot.here]
+            if here and not self.coming(slot) and not self.read(slot):
+                for tier in here:
+                    self.drop(slot, tier, reason)
+                dropped += 1
         left = len(present) - dropped
         return dropped, left, obstacle or ("in_flight" if left else "")
