@@ -85,22 +85,21 @@ class OurTree:
         now = next(self._clock)
         self.core.release(now, self.core.acquire(now, session, "r", tokens).receipt)
 
-    def fill(self, session: str) -> int:
-        """Take every free page. Returns a receipt by which to reserve more, which then evicts."""
-        now = next(self._clock)
-        held = self.core.acquire(now, session, "r", NOTHING)
-        self.evict(held.receipt, self.core.pools()[0].free * self.page)
-        return held.receipt
+    def hold(self, session: str) -> int:
+        """A receipt to reserve by."""
+        return self.core.acquire(next(self._clock), session, "r", NOTHING).receipt
 
-    def evict(self, receipt: int, tokens: int) -> int:
-        """Reserve that many tokens in a full pool: evicts as many, and allocates them. Returns how
-        many went."""
+    def reserve(self, receipt: int, tokens: int) -> int:
+        """Pages for that many tokens; in a full pool, as many are evicted. Returns what it got."""
         grant = self.core.reserve(next(self._clock), receipt, tokens // self.page)
         self._taken.append(grant.op)
         return grant.pages * self.page
 
+    def free_tokens(self) -> int:
+        return self.core.pools()[0].free * self.page
+
     def empty(self, receipt: int) -> None:
-        """Give back all that was taken so."""
+        """Give back all that was reserved so, and the receipt."""
         now = next(self._clock)
         while self._taken:
             self.core.abort(now, self._taken.pop())

@@ -79,11 +79,7 @@ class Forest:
         yield from self._compared("turn of 512 on 32K, whole key", "turn", self._turn)
         if CURSOR:
             yield from self._compared("turn of 512 on 32K, by cursor", "turn", self._turn_from)
-        receipt = self.ours.fill("s0")
-        yield from self._compared(
-            "evict 32,768 tokens", "evict", partial(self._evict, receipt), EVICTIONS
-        )
-        self.ours.empty(receipt)
+        yield from self._evicted()
         yield from self._compared("insert of 32K", "insert", self._insert)
         yield from self._events()
 
@@ -174,11 +170,21 @@ class Forest:
             lambda backend, tree: partial(tree.insert, self._keys[backend][session], SHARED),
         )
 
-    def _evict(self, receipt: int) -> Calls:
-        return self._case(
-            lambda: self.ours.evict(receipt, TOKENS),
-            lambda backend, tree: partial(tree.evict, TOKENS),
-        )
+    def _evicted(self) -> Iterator[Row]:
+        receipt = self.ours.hold("s0")
+        self.ours.reserve(receipt, self.ours.free_tokens())
+        reserve = partial(self.ours.reserve, receipt, TOKENS)
+
+        def case() -> Calls:
+            return self._case(reserve, lambda backend, tree: partial(tree.evict, TOKENS))
+
+        yield from self._compared("evict 32,768 tokens", "evict", case, EVICTIONS)
+        self.ours.empty(receipt)
+        receipt = self.ours.hold("s0")
+        reserve = partial(self.ours.reserve, receipt, TOKENS)
+        title = f"of which allocating them, page {self.page}"
+        yield alone(title, "us", lambda: timed(reserve)[0], repeat=REPEAT)
+        self.ours.empty(receipt)
 
     def _events(self) -> Iterator[Row]:
         """What the publisher's thread costs inserts, and how many rows one is."""
