@@ -6,6 +6,7 @@ The core goes first: where a policy has a memory of its own, the model follows i
 from array import array
 from collections.abc import Callable
 from dataclasses import asdict
+from itertools import pairwise
 from typing import Any
 
 from comparison import COMPLETE, NAMESPACE, SECRET, Comparison
@@ -37,8 +38,8 @@ class Agreement(Comparison):
         self.deferred = set()
         self.prompts: list[tuple[int, ...]] = [()]
         self.tokens: dict[Lock, tuple[int, ...]] = {}
-        self.texts: dict[Path, tuple[int, ...]] = {(): ()}
-        """Tokens of every path, whatever its namespace."""
+        self.texts: dict[Path, tuple[int, ...]] = {}
+        """Tokens of every path."""
 
     def launch(self, config: Config) -> _core.Core:
         options = {k: v for k, v in asdict(config).items() if v != getattr(Config(0, 0), k)}
@@ -87,29 +88,32 @@ class Agreement(Comparison):
 
     # tokens, as the configured key wants them
 
-    def words(self, tokens: tuple[int, ...], skip: int = 0) -> tuple[int, ...]:
-        """What is passed for tokens, from page `skip` on."""
-        if self.model.config.key == "digests":
-            return chain(tokens, PAGE)[8 * skip :]
-        return tokens[PAGE * skip :]
+    def words(self, tokens: tuple[int, ...], skip: int = 0, namespace: int = 0) -> tuple:
+        """What pages are known by, from page `skip` on."""
+        kind = self.model.config.key
+        if kind == "digests":
+            return chain(tokens, PAGE, namespace)[skip:]
+        return (tokens if kind == "tokens" else tuple(pairwise(tokens)))[PAGE * skip :]
 
-    def path(self, tokens: tuple[int, ...]) -> Path:
+    def path(self, tokens: tuple[int, ...], namespace: int = 0) -> Path:
         """The whole pages of a text; remembers what they say."""
         keys = self.model.keys
-        path = keys.path(0, keys.units(self.words(tokens)))
+        path = keys.path(namespace, self.words(tokens, namespace=namespace))
         for end in range(1, len(path)):
-            self.texts[path[1 : end + 1]] = tokens[: end * PAGE + (keys.kind == "pairs")]
+            self.texts[path[: end + 1]] = tokens[: end * PAGE + (keys.kind == "pairs")]
         return path
 
     def pages(self, tokens: tuple[int, ...]) -> int:
         return length(self.path(tokens))
 
     def text(self, path: Path) -> tuple[int, ...]:
-        return self.texts[path[1:]]
+        return self.texts[path] if length(path) else ()
 
-    @staticmethod
-    def buffer(words: tuple[int, ...]) -> array:
-        return array("I", words)
+    def buffer(self, words: tuple) -> array | bytes:
+        kind = self.model.config.key
+        if kind == "digests":
+            return b"".join(words)
+        return array("I", words if kind == "tokens" else [t for pair in words for t in pair])
 
     @staticmethod
     def of(**options: Any) -> dict[str, Any]:

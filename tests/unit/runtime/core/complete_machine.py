@@ -171,8 +171,8 @@ class CompleteMachine(Machine):
         self, lock: Lock, tokens: Text, start: int, blocks: list[int], component: str
     ) -> None:
         receipt = next(number for number, other in self.receipts.items() if other is lock)
-        said = self.words(tokens)
-        self.path(tokens)
+        said = self.words(tokens, namespace=lock.path[0])
+        self.path(tokens, lock.path[0])
         answer, done = self.both(
             "observe",
             receipt,

@@ -25,16 +25,16 @@ def page_digest(path: Path, key: str, namespace: str, secret: bytes) -> bytes:
         return root(namespace, secret)
     page = path[-1]
     if key == "digests":
-        return words(page[0])
+        return page[0]
     tokens = page if key == "tokens" else tuple(token for pair in page for token in pair)
     parent = page_digest(path[:-1], key, namespace, secret)
     return hashlib.sha256(parent + words(tokens)).digest()
 
 
-def chain(tokens: tuple[int, ...], page_size: int) -> tuple[int, ...]:
-    """What a caller that knows pages by digests passes instead of tokens: eight words a page."""
-    sha, found = b"", []
+def chain(tokens: tuple[int, ...], page_size: int, namespace: int) -> tuple[bytes, ...]:
+    """What a caller that knows pages by digests has instead of tokens."""
+    sha, found = bytes([namespace]), []
     for start in range(0, len(tokens) - page_size + 1, page_size):
         sha = hashlib.sha256(sha + words(tokens[start : start + page_size])).digest()
-        found += [int.from_bytes(sha[i : i + 4], "little") for i in range(0, 32, 4)]
+        found.append(sha)
     return tuple(found)

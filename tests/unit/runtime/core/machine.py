@@ -72,8 +72,8 @@ class Machine(Agreement, RuleBasedStateMachine):
         self, name: str, tokens: Text, grid: int, skip: int = 0, namespace: int = 0
     ) -> Lock | None:
         """With `skip`, the session's own path stands for the first pages of the tokens."""
-        said = self.words(tokens, skip)
-        self.path(tokens)
+        said = self.words(tokens, skip, namespace)
+        self.path(tokens, namespace)
         answer, expected = self.both(
             "acquire",
             name,
@@ -162,8 +162,9 @@ class Machine(Agreement, RuleBasedStateMachine):
         self.commit_op(op, tokens, start, min(self.ops[op].pages, self.pages(tokens) - start))
 
     def commit_op(self, op: int, tokens: Text, start: int, pages: int, skip: int = 0) -> None:
-        said = self.words(tokens, skip)
-        self.path(tokens)
+        namespace = self.ops[op].lock.path[0]
+        said = self.words(tokens, skip, namespace)
+        self.path(tokens, namespace)
         answer, done = self.both(
             "commit",
             op,

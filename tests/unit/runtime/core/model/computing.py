@@ -45,12 +45,10 @@ class Computing(Moves):
         self.settle()
         return r
 
-    def commit(
-        self, r: Reserved, tokens: tuple[int, ...], start: int, pages: int, skip: int = 0
-    ) -> dict:
+    def commit(self, r: Reserved, units: tuple, start: int, pages: int, skip: int = 0) -> dict:
         if r not in self.reserved:
             raise Refused("UnknownOperation")
-        path = self.agreed(r.lock, tokens, start, pages, skip)
+        path, said = self.agreed(r.lock, units, start, pages, skip)
         if pages > r.pages:
             raise Refused("BadArgument")
         self.reserved.remove(r)
@@ -61,14 +59,16 @@ class Computing(Moves):
             ours = r.parts[name] if isinstance(family, Checkpoints) else range(start, start + pages)
             stay = [p for p in ours if p in family.keeps(start, start + pages)]
             done.update(self.put(name, path, p) for p in stay)
+        r.lock.units = said
         return self.conclude(r.lock, path, start, done)
 
     def agreed(
-        self, lock: Lock, tokens: tuple[int, ...], start: int, pages: int, skip: int
-    ) -> Path:
-        """The path that is committed; refused when it leaves the locked one."""
+        self, lock: Lock, units: tuple, start: int, pages: int, skip: int
+    ) -> tuple[Path, tuple]:
+        """The path that is committed, and all known units; refused where it leaves the locked
+        one."""
         held, end = length(lock.path), start + pages
-        units = self.keys.flat(lock.path[: skip + 1]) + self.keys.units(tokens)
+        units = self.keys.flat(lock.path[: skip + 1]) + units
         path = self.keys.path(lock.path[0], units)[: end + 1]
         agreed = min(held, end)
         if (
@@ -78,7 +78,7 @@ class Computing(Moves):
             or path[: agreed + 1] != lock.path[: agreed + 1]
         ):
             raise Refused("BadArgument")
-        return path
+        return path, units
 
     def insert(self, path: Path, start: int, lock: Lock) -> None:
         """New pages continue the node they follow when nothing else ends there, or are a node."""

@@ -19,16 +19,14 @@ class Request:
 
 
 class Finding(Room):
-    def request(
-        self, session: str, tokens: tuple[int, ...], skip: int = 0, namespace: int = 0
-    ) -> Request:
+    def request(self, session: str, units: tuple, skip: int = 0, namespace: int = 0) -> Request:
         """With `skip`, the session's own path stands for the pages before the tokens."""
         own = self.known(session).path
         if namespace not in self.namespaces or namespace in self.retired:
             raise Refused("BadArgument")
         if skip and (skip > length(own) or own[0] != namespace):
             raise Refused("BadArgument")
-        units = self.keys.flat(own[: skip + 1]) + self.keys.units(tokens)
+        units = self.keys.flat(own[: skip + 1]) + units
         return Request(session, self.keys.path(namespace, units), units)
 
     def legal(self, component: str, path: Path, tiers: list[str]) -> bool:

@@ -61,7 +61,6 @@ class Hints(Observing):
 
     def share(self, name: str, forks: int, ttl: int, owner: str) -> Outcome:
         if forks < 1:
-            self.known(name)
             raise Refused("BadArgument")
         return self.prefer("share", name, ttl, owner, forks)
 

@@ -8,12 +8,12 @@ class Holds(Finding):
     def acquire(
         self,
         session: str,
-        tokens: tuple[int, ...],
+        units: tuple,
         grid: int = 1,
         skip: int = 0,
         namespace: int = 0,
     ) -> tuple[Found, Lock]:
-        request = self.request(session, tokens, skip, namespace)
+        request = self.request(session, units, skip, namespace)
         found = self.match(request, grid)
         lock = self.lock(request.path[: found.pages + 1], session, request.units)
         lock.branch = found.branch
@@ -23,10 +23,8 @@ class Holds(Finding):
         self.settle()
         return found, lock
 
-    def look(
-        self, session: str, tokens: tuple[int, ...], skip: int = 0, namespace: int = 0
-    ) -> Found:
-        return self.match(self.request(session, tokens, skip, namespace))
+    def look(self, session: str, units: tuple, skip: int = 0, namespace: int = 0) -> Found:
+        return self.match(self.request(session, units, skip, namespace))
 
     def lock(self, path: Path, session: str, units: tuple = ()) -> Lock:
         self.cut(path)

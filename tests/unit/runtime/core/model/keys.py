@@ -1,11 +1,11 @@
-"""What pages are told apart by: tokens, pairs of neighbouring tokens, or digests of whole pages."""
+"""What pages are told apart by: tokens, pairs of neighbouring tokens, or digests of whole pages.
+
+Callers pass a sequence of such units.
+"""
 
 from dataclasses import dataclass
-from itertools import pairwise
 
-from .records import Path, Refused
-
-DIGEST_WORDS = 8
+from .records import Path
 
 
 @dataclass(frozen=True)
@@ -16,16 +16,6 @@ class Keys:
     @property
     def per_page(self) -> int:
         return 1 if self.kind == "digests" else self.page_size
-
-    def units(self, tokens: tuple[int, ...]) -> tuple:
-        if self.kind == "pairs":
-            return tuple(pairwise(tokens))
-        if self.kind == "digests":
-            if len(tokens) % DIGEST_WORDS:
-                raise Refused("BadArgument")
-            starts = range(0, len(tokens), DIGEST_WORDS)
-            return tuple(tokens[i : i + DIGEST_WORDS] for i in starts)
-        return tokens
 
     def path(self, namespace: int, units: tuple) -> Path:
         n = self.per_page

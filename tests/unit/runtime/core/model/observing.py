@@ -10,7 +10,7 @@ class Observing(Namespaces):
     def observe(
         self,
         lock: Lock,
-        tokens: tuple[int, ...],
+        units: tuple,
         start: int,
         blocks: list[int],
         skip: int = 0,
@@ -19,7 +19,7 @@ class Observing(Namespaces):
         """Like a commit of pages that nobody reserved. Of a component other than full only what
         the tree knows already can be told."""
         self.held(lock)
-        path = self.agreed(lock, tokens, start, len(blocks), skip)
+        path, said = self.agreed(lock, units, start, len(blocks), skip)
         if DEVICE in self.owned() or len(set(blocks)) < len(blocks):
             raise Refused("BadArgument")
         if component != FULL and path not in self.nodes and len(path) > 1:
@@ -34,6 +34,7 @@ class Observing(Namespaces):
                 self.slots[component][steps(path)[position]].block = block
             # Only full inserts pages; the others fill places that are known.
             done[FULL, fate if component == FULL or fate == "duplicate" else "healed"] += 1
+        lock.units = said
         return self.conclude(lock, path, start, done)
 
     def forget(self, blocks: list[int], component: str = FULL) -> int:
