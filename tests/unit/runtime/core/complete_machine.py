@@ -128,6 +128,14 @@ class CompleteMachine(Machine):
         )
         self.compare_outcome(answer, expected)
 
+    @rule(name=names, others=st.lists(names, min_size=1, max_size=3), more=words)
+    def retained_among_others(self, name, others, more) -> None:
+        """What is preferred now was used before everything else."""
+        self.retain(name, 500, "o")
+        for other in others:
+            if other != name:
+                self.turn(other, 0, 0, more)
+
     # an observed device
 
     def reserve_for(self, receipt: int, pages: int, start: int | None = None) -> int | None:
@@ -143,13 +151,15 @@ class CompleteMachine(Machine):
         if lock is None:
             return False
         start = length(lock.path)
-        self.restore_into(0, list(range(3)))
+        self.restore_into(0, [b for b in range(BLOCKS) if b not in self.blocks()][:3])
         blocks = [b for b in range(BLOCKS) if b not in self.blocks()]
         self.observe_for(lock, tokens, start, blocks[: self.pages(tokens) - start], FULL)
         return True
 
     def blocks(self) -> set[int]:
-        return {slot.block for slot in self.model.slots[FULL].values() if slot.block is not None}
+        """What the engine has in use: it holds something, or is being loaded."""
+        loading = {block for move in self.model.moves for block in move.blocks.values()}
+        return loading | {s.block for s in self.model.slots[FULL].values() if s.block is not None}
 
     @precondition(lambda self: self.receipts and self.observed)
     @rule(
