@@ -1,7 +1,7 @@
 //! Records with stable numbers, in chunks that never move; every change keeps the state's hash.
 
 use crate::bitmap::Bitmap;
-use crate::digest::Mixer;
+use crate::mixer::Mixer;
 use crate::runs::Run;
 
 const CHUNK: usize = 1024;

@@ -60,6 +60,36 @@ impl Bitmap {
         true
     }
 
+    /// Take or release a whole run, a word at a time. False, and nothing done, when any of it was taken
+    /// (released) already or is out of range.
+    pub fn take(&mut self, run: Run) -> bool {
+        let free = self.all(run, |word, mask| word & mask == 0);
+        if free {
+            self.each(run, |word, mask| *word |= mask);
+            self.taken += run.count;
+        }
+        free
+    }
+
+    pub fn release(&mut self, run: Run) -> bool {
+        let taken = self.all(run, |word, mask| word & mask == mask);
+        if taken {
+            self.each(run, |word, mask| *word &= !mask);
+            self.taken -= run.count;
+        }
+        taken
+    }
+
+    fn all(&self, run: Run, holds: impl Fn(u64, u64) -> bool) -> bool {
+        let end = run.first.checked_add(run.count);
+        end.is_some_and(|end| end <= self.capacity)
+            && words(run).all(|(at, mask)| holds(self.words[at], mask))
+    }
+
+    fn each(&mut self, run: Run, change: impl Fn(&mut u64, u64)) {
+        words(run).for_each(|(at, mask)| change(&mut self.words[at], mask));
+    }
+
     /// Choose `count` free numbers, going round from where the last choice ended. Takes nothing yet: the
     /// row that names them does. Fewer come back when fewer are free.
     pub fn choose(&mut self, count: u32) -> Vec<Run> {
@@ -98,12 +128,40 @@ impl Bitmap {
     }
 }
 
+/// The words that a run touches, and which of their bits.
+fn words(run: Run) -> impl Iterator<Item = (usize, u64)> {
+    let (mut at, end) = (run.first, run.first + run.count);
+    std::iter::from_fn(move || {
+        if at >= end {
+            return None;
+        }
+        let count = (WORD - at % WORD).min(end - at);
+        let mask = (u64::MAX >> (WORD - count)) << (at % WORD);
+        let word = (at / WORD) as usize;
+        at += count;
+        Some((word, mask))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
     proptest! {
+        #[test]
+        fn runs_are_taken_whole_or_not_at_all(taken in prop::collection::vec(0u32..200, 0..20), first in 0u32..220, count in 0u32..150) {
+            let mut map = Bitmap::new(200);
+            taken.iter().for_each(|n| { map.take_one(*n); });
+            let (before, run) = (map.clone(), Run { first, count });
+            let free = first + count <= 200 && run.iter().all(|n| !before.is_taken(n));
+            prop_assert_eq!(map.take(run), free);
+            let expected = (0..200).filter(|n| before.is_taken(*n) || free && run.iter().contains(n));
+            prop_assert_eq!(map.taken() as usize, expected.clone().count());
+            prop_assert!(expected.clone().all(|n| map.is_taken(n)));
+            prop_assert_eq!(map.release(run), first + count <= 200 && run.iter().all(|n| expected.clone().any(|e| e == n)));
+        }
+
         #[test]
         fn choose_gives_each_free_number_once(capacity in 1u32..200, steps in prop::collection::vec((any::<bool>(), 0u32..70), 1..60)) {
             let mut map = Bitmap::new(capacity);

@@ -12,7 +12,7 @@ use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, Field, Metadata, Schema};
 
-use crate::names::{Component, Kind, Phase, Reason, Tier};
+use crate::names::{self, Kind, Phase, Reason, Tier};
 use crate::row::Row;
 
 /// (column, type, meaning). Extend at the end; never change a line.
@@ -35,18 +35,18 @@ pub const SCHEMA: &[(&str, &str, &str)] = &[
     ("page_from", "uint32", "first page of the run in the tier's pool"),
     ("pages", "uint32", "length of the run, or a count of pages"),
     ("end_page", "uint32", "page index in the sequence just after the run or match"),
-    ("component", "text", "state family"),
+    ("component", "text", "component that the slots are of; match: the one that gave less than full"),
     ("tier_from", "text", "where bytes come from or leave"),
     ("tier_to", "text", "where bytes go"),
-    ("tokens", "int64", "tokens asked or meant"),
+    ("tokens", "int64", "tokens asked or meant; lease: forks still awaited"),
     ("device_tokens", "int64", "matched tokens whose fastest copy is on the device"),
     ("host_tokens", "int64", "... on the host"),
     ("storage_tokens", "int64", "... in storage only"),
     ("bytes", "uint64", "bytes moved"),
-    ("duration", "int64", "ns"),
+    ("duration", "int64", "ns; lease: its time"),
     ("reason", "text", "why; for canary rows, the hop"),
-    ("policy", "text", "eviction policy that chose"),
-    ("score", "int64", "what the policy went by; lease: expiry (ns); match: first diverging token"),
+    ("policy", "text", "eviction policy that chose; config: family of a component"),
+    ("score", "int64", "what the policy went by; lease: expiry (ns); move: deadline (ns); match: first diverging token; session: priority or expected return (ns)"),
     ("skipped", "uint32", "candidates passed over because they were held"),
     ("receipt", "uint64", "lock or lease"),
     ("digests", "binary", "32 bytes a page"),
@@ -85,7 +85,7 @@ pub fn encode(rows: &[Row], envelope: &Envelope, wall_offset: i64) -> Result<Vec
         numbers::<UInt32Type>(rows, |r| r.page_from),
         numbers::<UInt32Type>(rows, |r| r.pages),
         numbers::<UInt32Type>(rows, |r| r.end_page),
-        words(rows, |r| r.component.map(Component::name)),
+        words(rows, |r| r.component),
         words(rows, |r| r.tier_from.map(Tier::name)),
         words(rows, |r| r.tier_to.map(Tier::name)),
         numbers::<Int64Type>(rows, |r| r.tokens),
@@ -269,7 +269,7 @@ fn read_batch(batch: &RecordBatch, rows: &mut Vec<Row>) -> Result<(), String> {
     c.numbers::<UInt32Type>("page_from", rows, |row, n| row.page_from = Some(n));
     c.numbers::<UInt32Type>("pages", rows, |row, n| row.pages = Some(n));
     c.numbers::<UInt32Type>("end_page", rows, |row, n| row.end_page = Some(n));
-    c.words("component", rows, Component::parse, |row, component| row.component = Some(component))?;
+    c.words("component", rows, names::name, |row, component| row.component = Some(component))?;
     c.words("tier_from", rows, Tier::parse, |row, tier| row.tier_from = Some(tier))?;
     c.words("tier_to", rows, Tier::parse, |row, tier| row.tier_to = Some(tier))?;
     c.numbers::<Int64Type>("tokens", rows, |row, n| row.tokens = Some(n));
@@ -279,7 +279,7 @@ fn read_batch(batch: &RecordBatch, rows: &mut Vec<Row>) -> Result<(), String> {
     c.numbers::<UInt64Type>("bytes", rows, |row, n| row.bytes = Some(n));
     c.numbers::<Int64Type>("duration", rows, |row, n| row.duration = Some(n));
     c.words("reason", rows, Reason::parse, |row, reason| row.reason = reason)?;
-    c.words("policy", rows, |name| Some(policy(name)), |row, policy| row.policy = policy)?;
+    c.words("policy", rows, names::name, |row, policy| row.policy = Some(policy))?;
     c.numbers::<Int64Type>("score", rows, |row, n| row.score = Some(n));
     c.numbers::<UInt32Type>("skipped", rows, |row, n| row.skipped = Some(n));
     c.numbers::<UInt64Type>("receipt", rows, |row, n| row.receipt = Some(n));
@@ -287,8 +287,6 @@ fn read_batch(batch: &RecordBatch, rows: &mut Vec<Row>) -> Result<(), String> {
     read_details(batch, rows);
     Ok(())
 }
-
-pub const POLICIES: &[&str] = &["lru"];
 
 fn fits(actual: &DataType, documented: &str) -> bool {
     match documented {
@@ -299,11 +297,6 @@ fn fits(actual: &DataType, documented: &str) -> bool {
         "binary" => *actual == DataType::Binary,
         _ => matches!(actual, DataType::Utf8 | DataType::Dictionary(_, _)),
     }
-}
-
-/// A policy of a newer engine than this is told, not known: nothing is decided by it.
-fn policy(name: &str) -> Option<&'static str> {
-    POLICIES.iter().find(|known| **known == name).copied()
 }
 
 fn read_digests(batch: &RecordBatch, rows: &mut [Row]) -> Result<(), String> {

@@ -4,15 +4,16 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::compute::{Commit, Reservation};
-use crate::core::{Config, Core};
-use crate::find::Match;
+use crate::config::{ComponentConfig, Config};
+use crate::core::{Core, PolicyMaker};
+use crate::find::{Ask, Match};
 use crate::hints::Outcome;
 use crate::moves::Restore;
-use crate::names::{Kind, Phase, Reason, Tier};
+use crate::names::{FamilyName, KeyKind, Kind, Phase, Reason, Tier};
 use crate::refusal::{Answer, Refusal};
 use crate::row::Row;
 
-const JOURNAL_MAGIC: &[u8; 8] = b"kvjrnl\x00\x01";
+const JOURNAL_MAGIC: &[u8; 8] = b"kvjrnl\x00\x02";
 
 /// A value with one encoding: integers little-endian, text and lists length-prefixed.
 trait Wire: Sized {
@@ -32,7 +33,7 @@ macro_rules! integers {
         }
     })* };
 }
-integers!(u8, u16, u32, u64, i64);
+integers!(u8, u32, u64, i32, i64);
 
 impl Wire for bool {
     fn put(&self, out: &mut Vec<u8>) {
@@ -63,13 +64,41 @@ impl Wire for String {
     }
 }
 
-impl Wire for Cow<'_, [u32]> {
+impl Wire for Cow<'_, [u8]> {
     fn put(&self, out: &mut Vec<u8>) {
         (self.len() as u64).put(out);
-        self.iter().for_each(|token| token.put(out));
+        out.extend_from_slice(self);
     }
     fn get(bytes: &mut &[u8]) -> Option<Self> {
         Vec::get(bytes).map(Cow::Owned)
+    }
+}
+
+impl Wire for Cow<'_, str> {
+    fn put(&self, out: &mut Vec<u8>) {
+        (self.len() as u64).put(out);
+        out.extend_from_slice(self.as_bytes());
+    }
+    fn get(bytes: &mut &[u8]) -> Option<Self> {
+        String::get(bytes).map(Cow::Owned)
+    }
+}
+
+impl Wire for [String; 3] {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.iter().for_each(|text| text.put(out));
+    }
+    fn get(bytes: &mut &[u8]) -> Option<Self> {
+        Some([String::get(bytes)?, String::get(bytes)?, String::get(bytes)?])
+    }
+}
+
+impl Wire for [u32; 2] {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.iter().for_each(|n| n.put(out));
+    }
+    fn get(bytes: &mut &[u8]) -> Option<Self> {
+        Some([u32::get(bytes)?, u32::get(bytes)?])
     }
 }
 
@@ -92,7 +121,7 @@ macro_rules! names {
         }
     })* };
 }
-names!(Tier, Kind, Phase, Reason);
+names!(Tier, Kind, Phase, Reason, KeyKind, FamilyName);
 
 impl<T: Wire> Wire for Option<T> {
     fn put(&self, out: &mut Vec<u8>) {
@@ -129,14 +158,16 @@ macro_rules! commands {
 }
 
 commands! {
-    1 OpenSession { session: String, parent: String }
+    1 OpenSession { session: String, parent: String, group: String, priority: i32 }
     2 CloseSession { session: String }
-    3 Look { session: String, request: String, tokens: Cow<'a, [u32]> }
-    4 Acquire { session: String, request: String, tokens: Cow<'a, [u32]>, grid: u32 }
+    3 Look { session: Cow<'a, str>, request: Cow<'a, str>, namespace: u32, skip: u32, key: Cow<'a, [u8]> }
+    4 Acquire {
+        session: Cow<'a, str>, request: Cow<'a, str>, namespace: u32, skip: u32, key: Cow<'a, [u8]>, grid: u32
+    }
     5 Release { receipt: u64 }
-    6 Restore { receipt: u64 }
-    7 Reserve { receipt: u64, pages: u32 }
-    8 Commit { op: u64, tokens: Cow<'a, [u32]>, start: u32, pages: u32 }
+    6 Restore { receipt: u64, into: Option<Vec<u32>> }
+    7 Reserve { receipt: u64, pages: u32, start: Option<u32> }
+    8 Commit { op: u64, key: Cow<'a, [u8]>, skip: u32, start: u32, pages: u32 }
     9 Abort { op: u64, reason: Reason }
     10 Complete { op: u64, results: Vec<u8>, bytes: u64, duration: i64, detail: String }
     11 Damaged { tier: Tier, slot: u32, generation: u32 }
@@ -147,6 +178,14 @@ commands! {
     16 Flush { session: String, owner: String }
     17 Tick { }
     18 Note { note: Note }
+    19 OpenNamespace { name: String }
+    20 Retire { namespace: u32 }
+    21 Retain { session: String, ttl: i64, owner: String }
+    22 Share { session: String, forks: u32, ttl: i64, owner: String }
+    23 Expect { session: String, at: i64 }
+    24 CloseGroup { group: String }
+    25 Observe { receipt: u64, key: Cow<'a, [u8]>, skip: u32, start: u32, blocks: Vec<u32>, component: u32 }
+    26 Forget { blocks: Vec<u32>, component: u32 }
 }
 
 macro_rules! fields {
@@ -189,9 +228,14 @@ fields!(Note {
 });
 
 fields!(Config {
-    engine: String, epoch: String, namespace: String, page_size: u32, pages: [u32; 3], page_bytes: u64,
-    secret: Vec<u8>, wall_offset: i64, now: i64, write_through: bool, pin_permille: u32, ghosts: u32,
-    log_rows: u32,
+    engine: String, epoch: String, namespace: String, key: KeyKind, page_size: u32,
+    components: Vec<ComponentConfig>, observed_device: bool, secret: Vec<u8>, wall_offset: i64, now: i64,
+    write_through: bool, policies: [String; 3], admit: [u32; 2], move_timeout: i64, defer_digests: bool,
+    pin_permille: u32, ghosts: u32, log_rows: u32,
+});
+
+fields!(ComponentConfig {
+    name: String, family: FamilyName, follows: String, number: u32, pages: [u32; 3], page_bytes: u64,
 });
 
 /// What a command answers.
@@ -208,27 +252,38 @@ pub enum Reply {
 }
 
 impl Core {
-    /// Do one command at a moment. The only way in which anything changes.
+    /// Do one command at a moment. The only way in which anything changes. A refused command has changed nothing.
     pub fn run(&mut self, now: i64, command: &Command) -> Answer<Reply> {
         self.now = self.now.max(now);
+        let answer = self.obey(command);
+        self.flush_rows();
+        answer
+    }
+
+    fn obey(&mut self, command: &Command) -> Answer<Reply> {
         Ok(match command {
-            Command::OpenSession { session, parent } => {
-                self.open_session(session, parent)?;
+            Command::OpenSession { session, parent, group, priority } => {
+                self.open_session(session, parent, group, *priority)?;
                 Reply::Nothing
             }
             Command::CloseSession { session } => Reply::Number(self.close_session(session)? as u64),
-            Command::Look { session, request, tokens } => Reply::Match(self.look(session, request, tokens)?),
-            Command::Acquire { session, request, tokens, grid } => {
-                Reply::Match(self.acquire(session, request, Arc::from(&**tokens), *grid)?)
+            Command::Look { session, request, namespace, skip, key } => {
+                Reply::Match(self.look(&Ask { session, request, namespace: *namespace, skip: *skip, key })?)
+            }
+            Command::Acquire { session, request, namespace, skip, key, grid } => {
+                let ask = Ask { session, request, namespace: *namespace, skip: *skip, key };
+                Reply::Match(self.acquire(&ask, *grid)?)
             }
             Command::Release { receipt } => {
                 self.release(*receipt)?;
                 Reply::Nothing
             }
-            Command::Restore { receipt } => Reply::Restore(self.restore(*receipt)?),
-            Command::Reserve { receipt, pages } => Reply::Reservation(self.reserve(*receipt, *pages)?),
-            Command::Commit { op, tokens, start, pages } => {
-                Reply::Commit(self.commit(*op, tokens, *start, *pages)?)
+            Command::Restore { receipt, into } => Reply::Restore(self.restore(*receipt, into.as_deref())?),
+            Command::Reserve { receipt, pages, start } => {
+                Reply::Reservation(self.reserve(*receipt, *pages, *start)?)
+            }
+            Command::Commit { op, key, skip, start, pages } => {
+                Reply::Commit(self.commit(*op, key, *skip, *start, *pages)?)
             }
             Command::Abort { op, reason } => {
                 self.abort(*op, *reason)?;
@@ -251,6 +306,21 @@ impl Core {
             Command::Demote { session, owner } => Reply::Outcome(self.demote(session, owner)?),
             Command::Prefetch { session, owner } => Reply::Outcome(self.prefetch(session, owner)?),
             Command::Flush { session, owner } => Reply::Outcome(self.flush(session, owner)?),
+            Command::Retain { session, ttl, owner } => Reply::Outcome(self.retain(session, *ttl, owner)?),
+            Command::Share { session, forks, ttl, owner } => {
+                Reply::Outcome(self.share(session, *forks, *ttl, owner)?)
+            }
+            Command::Expect { session, at } => {
+                self.expect(session, *at)?;
+                Reply::Nothing
+            }
+            Command::CloseGroup { group } => Reply::Number(self.close_group(group)?),
+            Command::OpenNamespace { name } => Reply::Number(self.open_namespace(name)? as u64),
+            Command::Retire { namespace } => Reply::Number(self.retire(*namespace)?),
+            Command::Observe { receipt, key, skip, start, blocks, component } => {
+                Reply::Commit(self.observe(*receipt, key, *skip, *start, blocks, *component as usize)?)
+            }
+            Command::Forget { blocks, component } => Reply::Number(self.forget(blocks, *component as usize)?),
             Command::Tick {} => Reply::Number(self.tick()? as u64),
             Command::Note { note } => Reply::Number(self.note(note)?),
         })
@@ -280,12 +350,12 @@ impl Core {
     }
 
     /// Run a journal again from nothing.
-    pub fn replay(journal: &[u8]) -> Answer<Core> {
+    pub fn replay(journal: &[u8], make: PolicyMaker) -> Answer<Core> {
         let broken = |at: usize| Refusal::Log(format!("the journal is broken {at} bytes before its end"));
         let mut bytes =
             journal.strip_prefix(JOURNAL_MAGIC).ok_or_else(|| Refusal::Log("not a journal".into()))?;
         let config = Config::get(&mut bytes).ok_or_else(|| broken(bytes.len()))?;
-        let mut core = Core::new(config)?;
+        let mut core = Core::new(config, make)?;
         while !bytes.is_empty() {
             let left = bytes.len();
             let now = i64::get(&mut bytes).ok_or_else(|| broken(left))?;

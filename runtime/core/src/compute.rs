@@ -1,19 +1,25 @@
 //! Pages for what a request computes: reserve, then commit or abort.
 
-use crate::core::{Core, ROOT};
-use crate::digest::page_digest;
-use crate::find::DeviceRun;
-use crate::keys::Walk;
-use crate::names::{Component, Kind, Phase, Reason, Tier};
-use crate::records::Op;
+use std::ops::Range;
+
+use crate::core::{Core, For, group};
+use crate::digest::{Digest, page_digests};
+use crate::find::{DeviceRun, Path};
+use crate::names::{Kind, Name, Phase, Reason, Tier};
+use crate::records::{FULL, NONE, Op};
 use crate::refusal::{Answer, Refusal};
 use crate::row::Row;
 use crate::runs::{Run, Runs};
+use crate::strip::Placed;
+
+/// Pages of one component: (component, first slot, first device page, count, position of the first).
+pub type PartRun = (Name, u32, u32, u32, u32);
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reservation {
     pub op: u64,
     pub runs: Vec<DeviceRun>,
+    pub parts: Vec<PartRun>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -23,196 +29,415 @@ pub struct Commit {
     pub healed: u32,
     pub duplicate: u32,
     pub runs: Vec<DeviceRun>,
+    pub parts: Vec<PartRun>,
+}
+
+/// A computation on its way into the tree.
+pub(crate) struct Computed {
+    pub op: Option<u64>,
+    pub asker: For,
+    pub path: Path,
+    /// Pages computed.
+    pub range: Range<u32>,
+    /// Pages of the range that the tree knows.
+    pub known: u32,
+}
+
+/// What becomes of one computed page of a component.
+#[derive(Clone, Copy, PartialEq)]
+enum Fate {
+    New,
+    Heal,
+    Free(Reason),
 }
 
 impl Core {
-    pub fn reserve(&mut self, receipt: u64, pages: u32) -> Answer<Reservation> {
+    pub fn reserve(&mut self, receipt: u64, pages: u32, start: Option<u32>) -> Answer<Reservation> {
         self.given(receipt)?;
         let asker = self.for_receipt(receipt)?;
+        let held = self.state.path_pages(self.receipt_node(receipt)?);
+        let start = start.unwrap_or(held);
+        if start > held {
+            return Err(beyond(start, held));
+        }
+        if self.state.is_observed(Tier::Device) {
+            return Err(Refusal::BadArgument(
+                "the engine owns its device pages; tell what it put there with observe".into(),
+            ));
+        }
         let op = self.number();
         let mut row = Row::new(Kind::Alloc, Phase::Ask);
         (row.op, row.receipt, row.cause) = (Some(op), Some(receipt), asker.cause);
         (row.session, row.request) = (asker.session.clone(), asker.request.clone());
-        (row.tier_to, row.component) = (Some(Tier::Device), Some(Component::Full));
+        (row.tier_to, row.component) = (Some(Tier::Device), Some(self.state.name_of(FULL)));
         row.pages = Some(pages);
         let ask = self.emit(row.clone())?;
-        let granted = self.make_room(Tier::Device, pages, None, ask)?;
         row.cause = Some(ask);
+        let branch = self.live_of(receipt)?.branch;
+        let plan = |core: &Core, c: usize, end: u32| core.state.components[c].family.plans(start..end, branch);
+        let slotted: Vec<usize> = self.state.slotted().collect();
+        let mut granted = pages;
+        for c in slotted.iter().copied() {
+            if granted > 0 && plan(self, c, start).is_none() {
+                granted = self.make_room(c, Tier::Device, granted, None, ask)?;
+            }
+        }
         if granted < pages {
-            let failed = Row {
-                phase: Phase::Fail,
-                reason: Reason::NoRoom,
-                pages: Some(pages - granted),
-                ..row.clone()
-            };
+            let failed = Row { phase: Phase::Fail, reason: Reason::NoRoom, pages: Some(pages - granted), ..row.clone() };
             self.emit(failed)?;
         }
-        let mut runs = Vec::new();
-        for (slots, device) in
-            pair(&self.state.slots.choose(granted), &self.state.pools[0].pages.choose(granted))
-        {
-            let grant = Row {
-                phase: Phase::Grant,
-                slot_from: Some(slots.first),
-                page_from: Some(device),
-                pages: Some(slots.count),
-                ..row.clone()
-            };
-            self.emit(grant)?;
-            runs.push((slots.first, device, slots.count));
+        let mut parts = Vec::new();
+        for c in slotted {
+            let planned = plan(self, c, start + granted);
+            // Without room for all checkpoints, the last ones are worth most: the end of the computation.
+            let wanted = planned.as_ref().map_or(granted, |pages| pages.len() as u32);
+            let room = self.make_room(c, Tier::Device, wanted, None, ask)?;
+            let planned = planned.map(|pages| pages[(wanted - room) as usize..].to_vec());
+            self.grant(&row, c, room, start, planned, &mut parts)?;
         }
-        if granted == 0 {
+        if granted == 0 && parts.is_empty() {
             // An operation without slots: there to be committed or aborted like any other.
-            let grant =
-                Row { phase: Phase::Grant, slot_from: Some(0), page_from: Some(0), pages: Some(0), ..row };
+            let grant = Row { phase: Phase::Grant, slot_from: Some(0), page_from: Some(0), pages: Some(0), ..row };
             self.emit(grant)?;
         }
         self.settle()?;
-        Ok(Reservation { op, runs })
+        let full = self.state.name_of(FULL);
+        let runs = parts.iter().filter(|p| std::ptr::eq(p.0, full)).map(|p| (p.1, p.2, p.3)).collect();
+        Ok(Reservation { op, runs, parts })
     }
 
-    pub fn commit(&mut self, id: u64, tokens: &[u32], start: u32, pages: u32) -> Answer<Commit> {
+    #[allow(clippy::too_many_arguments)] // one row, said once
+    fn grant(
+        &mut self,
+        like: &Row,
+        component: usize,
+        count: u32,
+        start: u32,
+        planned: Option<Vec<u32>>,
+        parts: &mut Vec<PartRun>,
+    ) -> Answer<()> {
+        let slots = self.state.slots.choose(count);
+        let pages = self.state.pools[component][Tier::Device as usize].pages.choose(count);
+        let name = self.state.name_of(component);
+        let mut given = 0;
+        for (run, page) in pair(&slots, &pages) {
+            // Planned pages say each its own position; the others go wherever the computation goes.
+            let singles = planned.is_some();
+            for i in (0..run.count).step_by(if singles { 1 } else { run.count as usize }) {
+                let (slot, page, count) = if singles { (run.first + i, page + i, 1) } else { (run.first, page, run.count) };
+                let position = planned.as_ref().map_or(NONE, |pages| pages[given as usize]);
+                let grant = Row {
+                    phase: Phase::Grant,
+                    component: Some(name),
+                    slot_from: Some(slot),
+                    page_from: Some(page),
+                    pages: Some(count),
+                    end_page: (position != NONE).then(|| position + 1),
+                    ..like.clone()
+                };
+                self.emit(grant)?;
+                parts.push((name, slot, page, count, if singles { position } else { start + given }));
+                given += count;
+            }
+        }
+        Ok(())
+    }
+
+    pub fn commit(&mut self, id: u64, key: &[u8], skip: u32, start: u32, pages: u32) -> Answer<Commit> {
         let op = self.reservation(id)?.clone();
         let receipt = op.receipt.ok_or_else(|| Refusal::Internal("a reservation without a lock".into()))?;
+        let reserved = self.members(&op, FULL).len();
+        if pages as usize > reserved {
+            return Err(Refusal::BadArgument(format!("{pages} pages to commit, {reserved} reserved")));
+        }
+        let computed = self.place(receipt, Some(id), key, skip, start, pages)?;
+        let ours = self.members(&op, FULL);
+        let (healed, duplicate) = self.meet_known(&computed, &ours)?;
+        let node = self.add_new(&computed, key, skip, &ours)?;
+        for c in self.state.slotted().skip(1).collect::<Vec<_>>() {
+            let ours = self.members(&op, c);
+            self.add_beside(&computed, c, node, &ours)?;
+        }
+        self.free_reservation(id, Reason::Unused)?;
+        self.conclude(receipt, computed, node, key, skip, (healed, duplicate))
+    }
+
+    /// A reservation's slots of one component, in order.
+    fn members(&self, op: &Op, component: usize) -> Vec<u32> {
+        let mine = |s: &u32| self.state.slots.get(*s).is_some_and(|slot| slot.component as usize == component);
+        op.slots.iter().copied().filter(mine).collect()
+    }
+
+    /// Where computed pages belong: the caller's key follows the locked path, and then whatever the tree has.
+    pub(crate) fn place(
+        &mut self,
+        receipt: u64,
+        op: Option<u64>,
+        key: &[u8],
+        skip: u32,
+        start: u32,
+        pages: u32,
+    ) -> Answer<Computed> {
         let asker = self.for_receipt(receipt)?;
         let locked = self.receipt_node(receipt)?;
         let held = self.state.path_pages(locked);
         let total = start.saturating_add(pages);
-        let page = self.page();
-        if pages as usize > op.slots.len() {
-            return Err(Refusal::BadArgument(format!(
-                "{pages} pages to commit, {} reserved",
-                op.slots.len()
-            )));
-        }
         if start > held {
+            return Err(beyond(start, held));
+        }
+        if skip > held {
+            return Err(Refusal::BadArgument(format!("skip is {skip} pages, beyond the locked path of {held} pages")));
+        }
+        let given = skip as usize + key.len() / self.keys.width();
+        if given < total as usize {
             return Err(Refusal::BadArgument(format!(
-                "start is page {start}, beyond the locked path of {held} pages"
+                "the tokens fill {given} pages of {} tokens, {total} are to be committed",
+                self.state.page_size
             )));
         }
-        if tokens.len() < total as usize * page {
-            return Err(Refusal::BadArgument(format!(
-                "{} tokens do not fill the {total} pages of {page} tokens to commit",
-                tokens.len()
-            )));
-        }
-        let tokens = &tokens[..tokens.len().min(total.max(held) as usize * page)];
-        let walk = self.keys.walk(&self.state, ROOT, tokens);
+        let key = &key[..self.bytes_of(total.max(held).max(skip) - skip).min(key.len())];
+        let root = self.root_of(locked);
+        let path = self.walk_on(root, self.state.path(locked), skip, key);
         let agreed = held.min(total);
         let through = |nodes: &[u32]| nodes.iter().copied().find(|n| self.state.path_pages(*n) >= agreed);
-        if walk.pages < agreed || agreed > 0 && through(&walk.nodes) != through(&self.state.path(locked)) {
-            return Err(Refusal::BadArgument(format!(
-                "the tokens leave the locked path within its first {agreed} pages"
-            )));
+        if path.pages < agreed || agreed > 0 && through(&path.nodes) != through(&self.state.path(locked)) {
+            return Err(Refusal::BadArgument(format!("the tokens leave the locked path within its first {agreed} pages")));
         }
-        let known = walk.pages.min(total).saturating_sub(start);
-        let (healed, duplicate) = self.meet_known(id, &op, &walk, start, known)?;
-        let node = self.add_new(id, &op, &walk, tokens, start, known, pages)?;
-        self.free_reservation(id, Reason::Unused)?;
+        let known = path.pages.min(total).saturating_sub(start);
+        Ok(Computed { op, asker, path, range: start..total, known })
+    }
 
-        let end = total.max(held);
-        let node = if end > total { locked } else { node };
-        let mut row = Row::new(Kind::Lock, Phase::Extend);
-        (row.receipt, row.node, row.end_page, row.op) = (Some(receipt), Some(node), Some(end), Some(id));
-        self.emit(row)?;
-        self.set_user(&self.state.path(node), &asker.session);
-        if let Some(session) = asker.session.clone().filter(|s| self.state.sessions.get(&**s).is_some()) {
-            let mut row = Row::new(Kind::Session, Phase::Advance);
-            (row.session, row.node, row.end_page) = (Some(session), Some(node), Some(end));
-            (row.request, row.op) = (asker.request.clone(), Some(id));
+    pub(crate) fn root_of(&self, node: u32) -> u32 {
+        let namespace = self.state.nodes.get(node).map_or(0, |n| n.namespace);
+        self.state.namespaces.get(namespace).map_or(0, |n| n.root)
+    }
+
+    /// `full`'s pages whose place the tree knows: ours fill its holes, and are freed where it has the bytes.
+    pub(crate) fn meet_known(&mut self, computed: &Computed, ours: &[u32]) -> Answer<(u32, u32)> {
+        let known = computed.range.start..computed.range.start + computed.known;
+        let pages: Vec<(u32, u32)> = known.zip(ours.iter().copied()).collect();
+        let counts = self.settle_pages(computed, FULL, &pages, |_| None)?;
+        Ok((counts.1, counts.2))
+    }
+
+    /// Another component's pages: those worth keeping go beside `full`'s, the rest are free.
+    fn add_beside(&mut self, computed: &Computed, component: usize, end: u32, ours: &[u32]) -> Answer<()> {
+        let kept = self.state.components[component].family.keeps(computed.range.clone());
+        let mut next = computed.range.start;
+        let mut pages = Vec::new();
+        for slot in ours {
+            let planned = self.state.slots.get(*slot).map_or(NONE, |s| s.position);
+            let page = if planned == NONE { next } else { planned };
+            next += 1;
+            if page < computed.range.end {
+                pages.push((page, *slot));
+            }
+        }
+        let out = |page: u32| (!kept.contains(&page)).then_some(Reason::OutOfWindow);
+        let computed = Computed { path: self.path_to(computed, end), asker: computed.asker.clone(), range: computed.range.clone(), ..*computed };
+        self.settle_pages(&computed, component, &pages, out).map(|_| ())
+    }
+
+    fn path_to(&self, computed: &Computed, end: u32) -> Path {
+        Path { root: computed.path.root, nodes: self.state.path(end), pages: self.state.path_pages(end) }
+    }
+
+    /// Put (page, slot) pairs where the tree wants them, in as few rows as say it: (new, healed, duplicate).
+    fn settle_pages(
+        &mut self,
+        computed: &Computed,
+        component: usize,
+        pages: &[(u32, u32)],
+        unwanted: impl Fn(u32) -> Option<Reason>,
+    ) -> Answer<(u32, u32, u32)> {
+        let nodes = &computed.path.nodes;
+        let fate = |page: u32| {
+            if let Some(reason) = unwanted(page) {
+                return (NONE, Fate::Free(reason));
+            }
+            let at = nodes.partition_point(|id| self.state.path_pages(*id) <= page);
+            let Some((id, node)) = nodes.get(at).and_then(|id| Some((*id, self.state.nodes.get(*id)?))) else {
+                return (NONE, Fate::Free(Reason::Unused));
+            };
+            match node.parts[component].slots.get(page).and_then(|s| self.state.slots.get(s)) {
+                Some(slot) if slot.lacks(Tier::Device) => (id, Fate::Heal),
+                Some(_) => (NONE, Fate::Free(Reason::Duplicate)),
+                None => (id, Fate::New),
+            }
+        };
+        let mut rows: Vec<(Run, u32, (u32, Fate))> = Vec::new();
+        for (page, slot) in pages {
+            let fate = fate(*page);
+            match rows.last_mut() {
+                Some((run, end, last)) if run.first + run.count == *slot && *end == *page && *last == fate => {
+                    (run.count, *end) = (run.count + 1, *page + 1);
+                }
+                _ => rows.push((Run { first: *slot, count: 1 }, *page + 1, fate)),
+            }
+        }
+        let mut counts = (0, 0, 0);
+        for (run, end, (node, fate)) in rows {
+            let mut row = Row::new(Kind::Insert, Phase::New);
+            (row.op, row.slot_from, row.pages) = (computed.op, Some(run.first), Some(run.count));
+            row.component = Some(self.state.name_of(component));
+            match fate {
+                Fate::Free(reason) => {
+                    (row.kind, row.phase, row.reason) = (Kind::Free, Phase::None, reason);
+                    counts.2 += run.count;
+                }
+                Fate::Heal => {
+                    (row.phase, row.node, row.end_page) = (Phase::Heal, Some(node), Some(end));
+                    counts.1 += run.count;
+                }
+                Fate::New => {
+                    (row.session, row.request) = (computed.asker.session.clone(), computed.asker.request.clone());
+                    (row.node, row.end_page, row.tier_to) = (Some(node), Some(end), Some(Tier::Device));
+                    row.digests = self.digests_beside(node, end - run.count..end);
+                    counts.0 += run.count;
+                }
+            }
             self.emit(row)?;
         }
-        let runs = self.device_runs(node, start, total);
-        if self.config.write_through {
-            self.back_up(node, &asker, |_, slot| !slot.usable(Tier::Storage))?;
-        }
-        self.settle()?;
-        Ok(Commit { node, inserted: pages - known, healed, duplicate, runs })
+        Ok(counts)
     }
 
-    /// Pages whose place the tree knows: ours fill its holes, and are freed where it has the bytes.
-    fn meet_known(&mut self, id: u64, op: &Op, walk: &Walk, start: u32, known: u32) -> Answer<(u32, u32)> {
-        let (mut healed, mut duplicate) = (0, 0);
-        let nodes: Vec<(u32, u32, Runs)> = walk
-            .nodes
-            .iter()
-            .filter_map(|id| self.state.nodes.get(*id).map(|n| (*id, n.start, n.slots.clone())))
-            .collect();
-        for (node, node_start, slots) in nodes {
-            let from = node_start.max(start);
-            let to = (node_start + slots.len()).min(start + known);
-            if from >= to {
-                continue;
-            }
-            let ours = &op.slots[(from - start) as usize..(to - start) as usize];
-            let has = |position: u32| {
-                let slot = slots.get(position - node_start).and_then(|s| self.state.slots.get(s));
-                slot.is_some_and(|s| s.has(Tier::Device) || s.awaits(Tier::Device))
-            };
-            let fates: Vec<bool> = (from..to).map(has).collect();
-            let mut at = 0;
-            while at < ours.len() {
-                let same = |i: &usize| fates[*i] == fates[at] && ours[*i] == ours[at] + (*i - at) as u32;
-                let count = (at..ours.len()).take_while(same).count() as u32;
-                let mut row = Row::new(Kind::Insert, Phase::Heal);
-                (row.op, row.slot_from, row.pages) = (Some(id), Some(ours[at]), Some(count));
-                if fates[at] {
-                    (row.kind, row.phase, row.reason) = (Kind::Free, Phase::None, Reason::Duplicate);
-                    duplicate += count;
-                } else {
-                    (row.node, row.end_page) = (Some(node), Some(from + at as u32 + count));
-                    row.component = Some(Component::Full);
-                    healed += count;
-                }
-                self.emit(row)?;
-                at += count as usize;
-            }
+    /// The digests that `full` has at these pages: the other components' pages have the same identity.
+    fn digests_beside(&self, node: u32, pages: Range<u32>) -> Vec<Digest> {
+        if self.config.defer_digests {
+            return Vec::new();
         }
-        Ok((healed, duplicate))
+        let slots = pages.filter_map(|page| self.state.slot_at(node, FULL, page));
+        slots.filter_map(|s| self.state.slots.get(s)).map(|s| s.digest).collect()
     }
 
-    /// Pages that are new to the tree become a node. Returns the node in which the committed path ends.
-    #[allow(clippy::too_many_arguments)]
-    fn add_new(
-        &mut self,
-        id: u64,
-        op: &Op,
-        walk: &Walk,
-        tokens: &[u32],
-        start: u32,
-        known: u32,
-        pages: u32,
-    ) -> Answer<u32> {
-        let (at, total) = (start + known, start + pages);
-        let parent = self.cut(&walk.nodes, at)?;
-        if known == pages {
+    /// Pages that are new to the tree: at the end of the node before them when only this request ends there, else as
+    /// a node of their own. Returns the node in which the computed path ends.
+    fn add_new(&mut self, computed: &Computed, key: &[u8], skip: u32, ours: &[u32]) -> Answer<u32> {
+        let (at, total) = (computed.range.start + computed.known, computed.range.end);
+        let parent = self.cut(computed.path.root, &computed.path.nodes, at)?;
+        if at == total {
             return Ok(parent);
         }
-        let page = self.page();
-        let mut digest = match self.state.nodes.get(parent).and_then(|n| n.slots.iter().next_back()) {
-            Some(slot) => self.state.slot(slot).map_err(Refusal::Internal)?.digest,
-            None => self.root_digest,
-        };
-        let node = self.state.nodes.choose(1)[0].first;
-        let mut position = at;
-        let ours: Runs = op.slots[known as usize..pages as usize].iter().copied().collect();
-        for run in ours.as_runs() {
+        let digests = self.new_digests(parent, at, total, key, skip);
+        let grows = self.continues(parent, &computed.asker);
+        let node = if grows { parent } else { self.state.nodes.choose(1)[0].first };
+        let ours: Runs = ours[computed.known as usize..(total - computed.range.start) as usize].iter().copied().collect();
+        self.put_new(computed, node, parent, at, ours.as_runs(), digests)?;
+        let key = &key[self.bytes_of(at - skip)..self.bytes_of(total - skip)];
+        if grows {
+            self.keys.append(node, key);
+        } else {
+            self.keys.add(node, parent, key);
+        }
+        Ok(node)
+    }
+
+    pub(crate) fn new_digests(&self, parent: u32, at: u32, total: u32, key: &[u8], skip: u32) -> Vec<Digest> {
+        if self.config.defer_digests {
+            return Vec::new();
+        }
+        let key = &key[self.bytes_of(at - skip)..self.bytes_of(total - skip)];
+        let mut digests = Vec::with_capacity((total - at) as usize);
+        page_digests(self.keys.kind(), &self.digest_at(parent, at), key, self.keys.width(), &mut digests);
+        digests
+    }
+
+    pub(crate) fn put_new(
+        &mut self,
+        computed: &Computed,
+        node: u32,
+        parent: u32,
+        at: u32,
+        runs: &[Run],
+        digests: Vec<Digest>,
+    ) -> Answer<()> {
+        let (mut position, mut digests) = (at, digests.into_iter());
+        for run in runs {
             let mut row = Row::new(Kind::Insert, Phase::New);
-            (row.op, row.node, row.parent, row.namespace) = (Some(id), Some(node), Some(parent), Some(0));
-            (row.session, row.request) = (op.session.clone(), op.request.clone());
-            (row.slot_from, row.pages, row.end_page) =
-                (Some(run.first), Some(run.count), Some(position + run.count));
-            (row.tier_to, row.component) = (Some(Tier::Device), Some(Component::Full));
-            row.tokens = Some((run.count as usize * page) as i64);
-            for p in position..position + run.count {
-                digest = page_digest(&digest, &tokens[p as usize * page..][..page]);
-                row.digests.push(digest);
-            }
+            (row.op, row.node, row.parent) = (computed.op, Some(node), Some(parent));
+            row.namespace = self.state.nodes.get(parent).map(|n| n.namespace);
+            (row.session, row.request) = (computed.asker.session.clone(), computed.asker.request.clone());
             position += run.count;
+            (row.slot_from, row.pages, row.end_page) = (Some(run.first), Some(run.count), Some(position));
+            (row.tier_to, row.component) = (Some(Tier::Device), Some(self.state.name_of(FULL)));
+            row.tokens = Some((run.count * self.state.page_size) as i64);
+            row.digests = digests.by_ref().take(run.count as usize).collect();
             self.emit(row)?;
         }
-        self.keys.add(&self.state, node, parent, &tokens[at as usize * page..total as usize * page]);
-        Ok(node)
+        Ok(())
+    }
+
+    /// Whether a node's end is only this request's: then what follows belongs into the same node.
+    pub(crate) fn continues(&self, node: u32, asker: &For) -> bool {
+        let Some(record) = self.state.nodes.get(node) else { return false };
+        let receipt = asker.receipt.and_then(|id| self.state.receipts.get(&id));
+        let ends_here = |name: &str| self.state.sessions.get(name).is_some_and(|s| s.node == node);
+        let own = asker.session.as_deref().is_some_and(ends_here) as u32;
+        record.parent != NONE
+            && record.kids == 0
+            && receipt.is_some_and(|receipt| receipt.node == node)
+            && (record.locks, record.sessions) == (1, own)
+            && (record.leases, record.retains) == ([0; 3], 0)
+    }
+
+    /// The computed path is the request's now, and its session's.
+    pub(crate) fn conclude(
+        &mut self,
+        receipt: u64,
+        computed: Computed,
+        node: u32,
+        key: &[u8],
+        skip: u32,
+        (healed, duplicate): (u32, u32),
+    ) -> Answer<Commit> {
+        let (start, total) = (computed.range.start, computed.range.end);
+        let asker = computed.asker;
+        let locked = self.receipt_node(receipt)?;
+        let held = self.state.path_pages(locked).max(total);
+        let node = if held > total { locked } else { node };
+        self.set_user(node, &asker.session);
+        let mut row = Row::new(Kind::Lock, Phase::Extend);
+        (row.receipt, row.node, row.end_page, row.op) = (Some(receipt), Some(node), Some(held), computed.op);
+        self.emit(row)?;
+        let rest = key.get(self.bytes_of(held.saturating_sub(skip))..).unwrap_or_default();
+        if let Some(live) = self.live.get_mut(&receipt) {
+            (live.tail, live.from) = (rest.into(), held);
+        }
+        if let Some(session) = asker.session.clone().filter(|s| self.state.sessions.get(&**s).is_some()) {
+            let mut row = Row::new(Kind::Session, Phase::Advance);
+            (row.session, row.node, row.end_page) = (Some(session), Some(node), Some(held));
+            (row.request, row.op) = (asker.request.clone(), computed.op);
+            self.emit(row)?;
+        }
+        let runs = self.device_runs(node, FULL, start, total);
+        let mut parts = Vec::new();
+        for c in self.state.slotted().skip(1) {
+            let name = self.state.name_of(c);
+            parts.extend(self.placed_runs(node, c, start..total).into_iter().map(|(s, p, n, at)| (name, s, p, n, at)));
+        }
+        if self.config.write_through {
+            self.write_down(node, &asker)?;
+        }
+        self.settle()?;
+        Ok(Commit { node, inserted: total - start - computed.known, healed, duplicate, runs, parts })
+    }
+
+    /// (slot, device page, count, position) of a component's pages on the device, gaps or not.
+    fn placed_runs(&self, node: u32, component: usize, pages: Range<u32>) -> Vec<(u32, u32, u32, u32)> {
+        let mut runs: Vec<(u32, u32, u32, u32)> = Vec::new();
+        let path = self.state.path(node);
+        let records = path.iter().filter_map(|id| self.state.nodes.get(*id)).filter(|n| n.end() > pages.start);
+        for Placed { at, first, count } in records.flat_map(|n| n.parts[component].slots.between(pages.start, pages.end)) {
+            for i in 0..count {
+                let Some(slot) = self.state.slots.get(first + i).filter(|s| s.usable(Tier::Device)) else { continue };
+                let (id, page, position) = (first + i, slot.page[Tier::Device as usize], at + i);
+                match runs.last_mut() {
+                    Some((s, p, n, a)) if (*s + *n, *p + *n, *a + *n) == (id, page, position) => *n += 1,
+                    _ => runs.push((id, page, 1, position)),
+                }
+            }
+        }
+        runs
     }
 
     pub fn abort(&mut self, id: u64, reason: Reason) -> Answer<()> {
@@ -231,11 +456,12 @@ impl Core {
 
     /// Free what is left of a reservation, and end it.
     pub(crate) fn free_reservation(&mut self, id: u64, reason: Reason) -> Answer<()> {
-        let slots: Runs = self.reservation(id)?.slots.iter().copied().collect();
-        for run in slots.as_runs() {
+        let slots = self.reservation(id)?.slots.to_vec();
+        let component = |s: &u32| self.state.slots.get(*s).map_or(0, |slot| slot.component as usize);
+        for (run, component) in group(&slots, component) {
             let mut row = Row::new(Kind::Free, Phase::None);
-            (row.op, row.slot_from, row.pages, row.reason) =
-                (Some(id), Some(run.first), Some(run.count), reason);
+            (row.op, row.slot_from, row.pages, row.reason) = (Some(id), Some(run.first), Some(run.count), reason);
+            row.component = Some(self.state.name_of(component));
             self.emit(row)?;
         }
         let phase = if reason == Reason::Unused { Phase::Done } else { Phase::Abort };
@@ -263,6 +489,10 @@ pub(crate) fn unknown_operation(id: u64) -> Refusal {
     Refusal::UnknownOperation(format!("operation {id} does not exist, or has ended already"))
 }
 
+fn beyond(start: u32, held: u32) -> Refusal {
+    Refusal::BadArgument(format!("start is page {start}, beyond the locked path of {held} pages"))
+}
+
 /// Walk two equally long lists of runs together: (run of the first, start in the second).
 pub(crate) fn pair(left: &[Run], right: &[Run]) -> Vec<(Run, u32)> {
     let mut pairs = Vec::new();
@@ -280,3 +510,4 @@ pub(crate) fn pair(left: &[Run], right: &[Run]) -> Vec<(Run, u32)> {
     }
     pairs
 }
+

@@ -1,54 +1,48 @@
 //! The live core: decides, writes rows, and keeps the indexes beside the state. The commands themselves are
-//! in sessions, find, locks, compute, moves, leases and hints; this file has what they share.
+//! in namespaces, sessions, find, locks, compute, observe, moves, leases and hints; this file has what they share.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use crate::digest::{Digest, root_digest};
+use crate::chunks::Chunks;
+use crate::config::Config;
+use crate::digest::{Digest, page_digests};
 use crate::ghosts::Ghosts;
 use crate::hints::Hint;
 use crate::keys::Keys;
 use crate::log::{Log, Origin};
 use crate::moves::Action;
-use crate::names::{Kind, Phase, Reason, Tier};
-use crate::order::Order;
-use crate::records::NONE;
+use crate::names::{KeyKind, Kind, Name, Phase, Reason, Tier, name};
+use crate::order::{Change, Order};
+use crate::policy::{Lru, Policy};
+use crate::records::{FULL, NONE};
 use crate::refusal::{Answer, Refusal};
 use crate::row::Row;
 use crate::runs::Run;
-use crate::state::{MAX_TIER_PAGES, State};
+use crate::state::State;
 
-pub const ROOT: u32 = 0;
-/// Evictions name at most this many of the candidates they passed over; counting stops there too.
-const PASSED_OVER_NAMED: usize = 3;
-const PASSED_OVER_COUNTED: usize = 1024;
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct Config {
-    pub engine: String,
-    pub epoch: String,
-    pub namespace: String,
-    pub page_size: u32,
-    pub pages: [u32; 3],
-    pub page_bytes: u64,
-    pub secret: Vec<u8>,
-    pub wall_offset: i64,
-    pub now: i64,
-    pub write_through: bool,
-    /// Largest share of a tier that leases may hold, in thousandths.
-    pub pin_permille: u32,
-    pub ghosts: u32,
-    pub log_rows: u32,
-}
+/// Who makes the eviction policies that a configuration names.
+pub type PolicyMaker<'a> = &'a mut dyn FnMut(&str) -> Answer<Box<dyn Policy>>;
 
 /// What the core remembers of a lock while it is held.
 #[derive(Clone, Debug)]
 pub struct Live {
-    pub tokens: Arc<[u32]>,
+    /// What the request asked for beyond the pages it found: page `from` on.
+    pub tail: Arc<[u8]>,
+    pub from: u32,
+    /// A length at which others leave this path; worth a checkpoint. 0 for none.
+    pub branch: u32,
     /// The match that led to it.
     pub seq: u64,
     /// Slots whose move up failed; they are not tried again under this lock.
     pub failed: BTreeSet<u32>,
+}
+
+/// What a session asked for last, beyond what the tree had: page `from` on.
+#[derive(Clone, Debug)]
+pub struct Prompt {
+    pub tail: Arc<[u8]>,
+    pub from: u32,
 }
 
 /// Whom a decision is for.
@@ -68,21 +62,26 @@ pub struct Core {
     pub(crate) keys: Keys,
     pub(crate) order: Order,
     pub(crate) ghosts: Ghosts,
-    pub(crate) root_digest: Digest,
+    /// By namespace.
+    pub(crate) root_digests: Vec<Digest>,
     pub(crate) live: BTreeMap<u64, Live>,
     pub(crate) hints: BTreeMap<u64, Hint>,
-    /// Each open session's last prompt, to tell "diverged" from "never stored".
-    pub(crate) prompts: HashMap<Arc<str>, Arc<[u32]>>,
+    pub(crate) prompts: HashMap<Arc<str>, Prompt>,
+    /// Copies that an engine took away from its own device while a move read them.
+    pub(crate) torn: BTreeSet<(u64, u32)>,
     /// Last session that used each node, by node number.
-    users: Vec<Option<Arc<str>>>,
+    users: Chunks<Option<Arc<str>>>,
+    pub(crate) policy_names: [Name; 3],
     /// Moves wanted and not yet handed out.
     pub actions: Vec<Action>,
+    outbox: Vec<(Row, u128)>,
     next_number: u64,
-    dirty: Vec<u32>,
+    pub(crate) dirty: Vec<u32>,
+    pub(crate) dirty_spots: Vec<u32>,
 }
 
 impl Core {
-    pub fn new(config: Config) -> Answer<Self> {
+    pub fn new(config: Config, make: PolicyMaker) -> Answer<Self> {
         config.validate()?;
         let origin = Origin {
             engine: config.engine.clone(),
@@ -90,43 +89,71 @@ impl Core {
             wall_offset: config.wall_offset,
             capacity: config.log_rows.max(1) as usize,
         };
+        let mut policies = Vec::new();
+        for _ in 0..config.components.len() {
+            for policy in &config.policies {
+                policies.push(make(policy)?);
+            }
+        }
+        let too_many = || Refusal::BadArgument("more names of components and policies than can be kept".into());
+        let mut names = [""; 3];
+        for (i, policy) in policies.iter().take(3).enumerate() {
+            names[i] = name(policy.name()).ok_or_else(too_many)?;
+        }
+        policies.reverse();
+        let mut next = |_| policies.pop().unwrap_or_else(|| Box::new(Lru));
         let mut core = Core {
             state: State::default(),
             log: Log::new(origin),
             now: config.now,
-            keys: Keys::default(),
-            order: Order::default(),
+            keys: Keys::new(config.key, config.page_size),
+            order: Order::new(config.components.len(), &mut next),
             ghosts: Ghosts::new(config.ghosts as usize),
-            root_digest: root_digest(&config.namespace, &config.secret),
+            root_digests: Vec::new(),
             live: BTreeMap::new(),
             hints: BTreeMap::new(),
             prompts: HashMap::new(),
-            users: Vec::new(),
+            torn: BTreeSet::new(),
+            users: Chunks::default(),
+            policy_names: names,
             actions: Vec::new(),
+            outbox: Vec::new(),
             next_number: 1,
             dirty: Vec::new(),
+            dirty_spots: Vec::new(),
             config,
         };
         core.introduce()?;
+        core.flush_rows();
         Ok(core)
     }
 
     fn introduce(&mut self) -> Answer<()> {
+        let config = self.config.clone();
         let mut engine = Row::new(Kind::Config, Phase::Engine);
-        engine.tokens = Some(self.config.page_size as i64);
-        engine.bytes = Some(self.config.page_bytes);
+        engine.tokens = Some(config.page_size as i64);
+        engine.bytes = config.components.first().map(|full| full.page_bytes);
         engine.detail = Some(env!("CARGO_PKG_VERSION").into());
         self.emit(engine)?;
-        for tier in Tier::ALL {
-            let mut pool = Row::new(Kind::Config, Phase::Pool);
-            pool.tier_to = Some(*tier);
-            pool.pages = Some(self.config.pages[*tier as usize]);
-            self.emit(pool)?;
+        let too_many = || Refusal::BadArgument("more names of components and policies than can be kept".into());
+        for component in &config.components {
+            let component_name = name(&component.name).ok_or_else(too_many)?;
+            let mut row = Row::new(Kind::Config, Phase::Component);
+            (row.component, row.policy) = (Some(component_name), Some(component.family.name()));
+            (row.tokens, row.bytes) = (Some(component.number as i64), Some(component.page_bytes));
+            row.detail = (!component.follows.is_empty()).then(|| component.follows.as_str().into());
+            self.emit(row)?;
+            for tier in Tier::ALL {
+                let mut pool = Row::new(Kind::Config, Phase::Pool);
+                (pool.component, pool.tier_to) = (Some(component_name), Some(*tier));
+                pool.pages = Some(component.pages[*tier as usize]);
+                if *tier == Tier::Device && config.observed_device {
+                    pool.reason = Reason::Observed;
+                }
+                self.emit(pool)?;
+            }
         }
-        let mut namespace = Row::new(Kind::Config, Phase::Namespace);
-        (namespace.namespace, namespace.node) = (Some(0), Some(ROOT));
-        namespace.detail = Some(self.config.namespace.as_str().into());
-        self.emit(namespace)?;
+        self.add_namespace(&config.namespace)?;
         self.settle()
     }
 
@@ -135,13 +162,32 @@ impl Core {
         row.seq = self.state.seq + 1;
         row.clock = self.now;
         self.state.apply(&row).map_err(Refusal::Internal)?;
-        for node in std::mem::take(&mut self.state.touched) {
-            self.order.refresh(&self.state, node);
-            self.dirty.push(node);
+        let change = match (row.kind, row.phase) {
+            (Kind::Lock, Phase::Acquire | Phase::Extend) => Change::Used,
+            (Kind::Evict, Phase::Kept | Phase::Lost | Phase::Gone) => Change::Evicted,
+            _ => Change::Other,
+        };
+        let state = &mut self.state;
+        let (nodes, spots) = (std::mem::take(&mut state.touched), std::mem::take(&mut state.touched_spots));
+        for node in &nodes {
+            self.order.refresh_node(state, self.now, *node, change);
         }
+        let used = row.receipt.and_then(|id| state.receipts.get(&id)).map(|r| r.spots.as_slice());
+        for slot in &spots {
+            let idle = change == Change::Used && !used.unwrap_or_default().contains(slot);
+            self.order.refresh_spot(state, self.now, *slot, if idle { Change::Other } else { change });
+        }
+        self.dirty.extend(&nodes);
+        self.dirty_spots.extend(&spots);
+        (state.touched, state.touched_spots) = (cleared(nodes), cleared(spots));
         let seq = row.seq;
-        self.log.append(row, self.state.hash());
+        self.outbox.push((row, self.state.hash()));
         Ok(seq)
+    }
+
+    /// Hand what a command wrote to the log, at once.
+    pub(crate) fn flush_rows(&mut self) {
+        self.log.extend(&mut self.outbox);
     }
 
     pub(crate) fn number(&mut self) -> u64 {
@@ -149,12 +195,16 @@ impl Core {
         self.next_number - 1
     }
 
+    pub(crate) fn key_kind(&self) -> KeyKind {
+        self.config.key
+    }
+
     pub(crate) fn page(&self) -> usize {
         self.state.page_size as usize
     }
 
     pub(crate) fn user(&self, node: u32) -> Option<Arc<str>> {
-        self.users.get(node as usize).cloned().flatten()
+        self.users.get(node).cloned().flatten()
     }
 
     /// Last session that used a page.
@@ -162,202 +212,112 @@ impl Core {
         self.state.slots.get(slot).and_then(|s| self.user(s.node))
     }
 
-    pub(crate) fn set_user(&mut self, nodes: &[u32], session: &Option<Arc<str>>) {
-        for node in nodes {
-            if self.users.len() <= *node as usize {
-                self.users.resize(*node as usize + 1, None);
+    /// The path to `node` has been used by `session`, from the root or only in its last node.
+    pub(crate) fn set_user(&mut self, node: u32, session: &Option<Arc<str>>) {
+        let mut at = node;
+        while let Some(record) = self.state.nodes.get(at).filter(|record| record.parent != NONE) {
+            let user = self.users.entry(at);
+            if user != session {
+                *user = session.clone();
             }
-            self.users[*node as usize] = session.clone();
+            at = record.parent;
+        }
+    }
+
+    pub(crate) fn root(&self, namespace: u32) -> Answer<u32> {
+        match self.state.namespaces.get(namespace) {
+            Some(found) if !found.retired => Ok(found.root),
+            Some(found) => Err(Refusal::BadArgument(format!("namespace {namespace} ({}) is retired", found.name))),
+            None => Err(Refusal::BadArgument(format!("namespace {namespace} does not exist"))),
         }
     }
 
     /// The node on the path `nodes` that ends exactly after `pages` pages, made by a split if need be.
-    pub(crate) fn cut(&mut self, nodes: &[u32], pages: u32) -> Answer<u32> {
+    pub(crate) fn cut(&mut self, root: u32, nodes: &[u32], pages: u32) -> Answer<u32> {
         if pages == 0 {
-            return Ok(ROOT);
+            return Ok(root);
         }
-        for id in nodes {
-            let node = self.state.node(*id).map_err(Refusal::Internal)?;
-            let (start, end, parent) = (node.start, node.end(), node.parent);
-            if end == pages {
-                return Ok(*id);
-            }
-            if end > pages {
-                let head = self.state.nodes.choose(1)[0].first;
-                let mut row = Row::new(Kind::Split, Phase::None);
-                (row.node, row.parent, row.pages) = (Some(*id), Some(head), Some(pages - start));
-                row.end_page = Some(pages);
-                self.emit(row)?;
-                self.keys.split(&self.state, *id, head, parent, pages - start);
-                self.set_user(&[head], &self.user(*id));
-                return Ok(head);
-            }
-        }
-        Err(Refusal::Internal(format!("the path is shorter than {pages} pages")))
-    }
-
-    /// Make `want` pages of a tier free, if that can be done; says how many of them are. With `older_than`,
-    /// only pages last used before that moment have to go.
-    pub(crate) fn make_room(
-        &mut self,
-        tier: Tier,
-        want: u32,
-        older_than: Option<i64>,
-        cause: u64,
-    ) -> Answer<u32> {
-        loop {
-            let free = self.state.pools[tier as usize].pages.free();
-            if free >= want || !self.evict_next(tier, want - free, older_than, cause)? {
-                return Ok(free.min(want));
-            }
-        }
-    }
-
-    /// Evict up to `want` pages from the end of the first node that has any to give.
-    fn evict_next(&mut self, tier: Tier, want: u32, older_than: Option<i64>, cause: u64) -> Answer<bool> {
-        let candidates =
-            self.order.open(tier).take_while(|rank| older_than.is_none_or(|limit| rank.0 < limit));
-        let found = candidates.into_iter().find_map(|rank| {
-            let slots = self.last_copies(rank.2, tier, want);
-            (!slots.is_empty()).then_some((rank, slots))
-        });
-        let Some((rank, slots)) = found else { return Ok(false) };
-        let held: Vec<u32> =
-            self.order.passed_over(tier, rank).take(PASSED_OVER_COUNTED).map(|r| r.2).collect();
-        let mut row = Row::new(Kind::Evict, Phase::None);
-        row.reason = Reason::Pressure;
-        row.policy = Some("lru");
-        row.score = Some(rank.0);
-        row.cause = Some(cause);
-        row.skipped = Some(held.len() as u32);
-        if !held.is_empty() {
-            let names = held.iter().take(PASSED_OVER_NAMED).filter_map(|node| self.user(*node));
-            let names: Vec<String> = names.map(|name| name.to_string()).collect();
-            row.detail = Some(format!("held: {}", names.join(", ")).into());
-        }
-        self.drop_copies(&slots, tier, row)?;
-        Ok(true)
-    }
-
-    /// Up to `want` slots with a copy in the tier, from the node's end, in order; none when the last is read.
-    fn last_copies(&self, node: u32, tier: Tier, want: u32) -> Vec<u32> {
-        let Some(record) = self.state.nodes.get(node) else { return Vec::new() };
-        let slots = record.slots.iter().rev().filter_map(|s| Some((s, self.state.slots.get(s)?)));
-        let copies = slots.filter(|(_, slot)| slot.has(tier));
-        let idle = copies.take_while(|(_, slot)| slot.readers[tier as usize] == 0);
-        let mut found: Vec<u32> = idle.take(want as usize).map(|(s, _)| s).collect();
-        found.reverse();
-        found
-    }
-
-    /// Drop one tier's copies of slots in path order, in as few rows as say it. `like` has what the rows share.
-    pub(crate) fn drop_copies(&mut self, slots: &[u32], tier: Tier, like: Row) -> Answer<()> {
-        let state = &self.state;
-        let fate = |s: &u32| {
-            let slot = state.slots.get(*s)?;
-            let lost = slot.here == tier.bit() && slot.coming == 0;
-            Some((slot.node, if lost { Phase::Lost } else { Phase::Kept }))
+        let ends = |id: &u32| self.state.path_pages(*id) < pages;
+        let Some(id) = nodes.get(nodes.partition_point(ends)).copied() else {
+            return Err(Refusal::Internal(format!("the path is shorter than {pages} pages")));
         };
-        let mut rows = Vec::new();
-        for (run, fate) in group(slots, fate) {
-            let Some((node, phase)) = fate else { continue };
-            let last = state.slots.get(run.first + run.count - 1);
-            rows.push(Row {
-                phase,
-                node: Some(node),
-                session: self.user(node),
-                slot_from: Some(run.first),
-                pages: Some(run.count),
-                end_page: last.map(|s| s.position + 1),
-                tier_from: Some(tier),
-                tokens: Some((run.count * state.page_size) as i64),
-                ..like.clone()
-            });
+        let node = self.state.node(id).map_err(Refusal::Internal)?;
+        let (start, end) = (node.start, node.end());
+        if end == pages {
+            return Ok(id);
         }
-        rows.into_iter().try_for_each(|row| self.emit(row).map(|_| ()))
+        let head = self.state.nodes.choose(1)[0].first;
+        // Before the row: the head's place in the eviction order follows from its user.
+        *self.users.entry(head) = self.user(id);
+        self.order.split(id, head);
+        let mut row = Row::new(Kind::Split, Phase::None);
+        (row.node, row.parent, row.pages) = (Some(id), Some(head), Some(pages - start));
+        row.end_page = Some(pages);
+        self.emit(row)?;
+        self.keys.split(id, head, pages - start);
+        Ok(head)
     }
 
-    /// After a command: damaged copies that nobody holds any more go, and nodes that nobody names and that
-    /// have nothing left.
+    /// After a command: damaged copies that nobody holds any more go, what is of no use without the rest goes, and
+    /// nodes that nobody names and that have nothing left.
     pub(crate) fn settle(&mut self) -> Answer<()> {
-        while let Some(node) = self.dirty.pop() {
+        loop {
+            while let Some(slot) = self.dirty_spots.pop() {
+                self.settle_spot(slot)?;
+            }
+            let Some(node) = self.dirty.pop() else { return Ok(()) };
             self.drop_damaged(node)?;
+            if self.state.components.len() > 1 {
+                self.drop_orphans(node)?;
+            }
+            self.drop_retired(node)?;
             self.trim(node)?;
         }
-        Ok(())
     }
 
-    fn drop_damaged(&mut self, node: u32) -> Answer<()> {
-        let Some(record) = self.state.nodes.get(node).filter(|n| n.bad > 0) else { return Ok(()) };
-        let locked = record.locks > 0;
-        let slots: Vec<u32> = record.slots.iter().collect();
-        for tier in Tier::ALL.iter().copied().filter(|t| *t != Tier::Device || !locked) {
-            let state = &self.state;
-            let free = |s: &&u32| {
-                let slot = state.slots.get(**s);
-                slot.is_some_and(|s| s.bad & tier.bit() != 0 && s.readers[tier as usize] == 0)
-            };
-            let damaged: Vec<u32> = slots.iter().filter(free).copied().collect();
-            let like = Row { reason: Reason::Damaged, ..Row::new(Kind::Evict, Phase::None) };
-            self.drop_copies(&damaged, tier, like)?;
+    pub(crate) fn digest_of(&self, slot: u32) -> Digest {
+        let Some(record) = self.state.slots.get(slot) else { return [0; 32] };
+        if !self.config.defer_digests || record.node == NONE {
+            return record.digest;
         }
-        Ok(())
+        self.digest_at(record.node, record.position + 1)
     }
 
-    fn trim(&mut self, node: u32) -> Answer<()> {
-        let Some(record) = self.state.nodes.get(node) else { return Ok(()) };
-        if record.parent == NONE || !record.is_unnamed() {
-            return Ok(());
+    /// Digest of the last page of the path to `node` that ends before page `end`.
+    pub(crate) fn digest_at(&self, node: u32, end: u32) -> Digest {
+        let root = || {
+            let namespace = self.state.nodes.get(node).map_or(0, |n| n.namespace);
+            self.root_digests.get(namespace as usize).copied().unwrap_or_default()
+        };
+        let Some(last) = end.checked_sub(1) else { return root() };
+        if !self.config.defer_digests {
+            let slot = self.state.slot_at(node, FULL, last);
+            return slot.and_then(|s| self.state.slots.get(s)).map_or_else(root, |s| s.digest);
         }
-        let (parent, mut left) = (record.parent, record.slots.len());
-        let gone = |s: &u32| self.state.slots.get(*s).is_some_and(|slot| slot.is_gone());
-        let empty = record.slots.iter().rev().take_while(gone).count() as u32;
-        let tail = record.slots.slice(left - empty, left);
-        for run in tail.as_runs().iter().rev() {
-            for slot in run.iter().filter_map(|s| self.state.slots.get(s)) {
-                self.ghosts.remember(slot.digest, slot.lost, slot.lost_why);
-            }
-            let mut row = Row::new(Kind::Free, Phase::None);
-            row.reason = Reason::Empty;
-            (row.node, row.end_page) = (Some(node), Some(self.state.path_pages(node)));
-            (row.slot_from, row.pages) = (Some(run.first), Some(run.count));
-            left -= run.count;
-            self.keys.shorten(&self.state, node, parent, left);
-            self.emit(row)?;
+        let mut digest = root();
+        for id in self.state.path(node) {
+            let Some(record) = self.state.nodes.get(id).filter(|n| n.start < end) else { continue };
+            let pages = (end - record.start).min(record.pages) as usize;
+            let key: Vec<u8> = self.keys.of(id, 0).flatten().copied().collect();
+            let mut digests = Vec::new();
+            page_digests(self.keys.kind(), &digest, &key[..pages * self.keys.width()], self.keys.width(), &mut digests);
+            digest = digests.last().copied().unwrap_or(digest);
         }
-        Ok(())
+        digest
+    }
+
+    pub fn check(&self) -> Result<(), String> {
+        self.state.check()?;
+        let nodes = self.state.nodes.iter().map(|(id, node)| (id, node.parent, node.pages));
+        self.keys.check(nodes)?;
+        self.order.check(&self.state, self.now)?;
+        self.check_settled()
     }
 }
 
-impl Config {
-    fn validate(&self) -> Answer<()> {
-        let bad = |text: String| Err(Refusal::BadArgument(text));
-        if self.page_size == 0 || self.page_size > 1 << 16 {
-            return bad(format!("page_size is {}; it must be between 1 and 65536 tokens", self.page_size));
-        }
-        if self.pages[0] == 0 {
-            return bad("device is 0 pages; this runtime owns its device pages, give at least 1".into());
-        }
-        if self.pages[2] > 0 && self.pages[1] == 0 {
-            return bad(format!(
-                "storage is {} pages but host is 0; storage is reached through the host",
-                self.pages[2]
-            ));
-        }
-        if let Some(pages) = self.pages.iter().find(|p| **p > MAX_TIER_PAGES) {
-            return bad(format!("a tier of {pages} pages is too large; at most {MAX_TIER_PAGES}"));
-        }
-        if self.pin_permille > 1000 {
-            return bad(format!(
-                "pin_share is {}; it must be between 0 and 1",
-                self.pin_permille as f64 / 1000.0
-            ));
-        }
-        if self.engine.is_empty() || self.namespace.is_empty() || self.epoch.is_empty() {
-            return bad("engine, epoch and namespace need names that are not empty".into());
-        }
-        Ok(())
-    }
+fn cleared<T>(mut list: Vec<T>) -> Vec<T> {
+    list.clear();
+    list
 }
 
 /// Split a list into runs of consecutive numbers with the same label.

@@ -1,9 +1,17 @@
-//! Identities: page digests (what a page is) and the multiset hash (what the state is).
+//! Identities: what a page is, by all tokens up to its end.
 
+use sha2::block_api::compress256;
 use sha2::{Digest as _, Sha256};
 
-/// sha256(parent ‖ token ids as u32 little-endian), as in SGLang's hash scheme.
+use crate::names::KeyKind;
+
+/// sha256(parent ‖ token ids as u32 little-endian), as in SGLang's hash scheme; of pairs, both ids of each.
 pub type Digest = [u8; 32];
+
+/// SHA-256's first state (FIPS 180-4, 5.3.3).
+const INITIAL: [u32; 8] = [
+    0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19,
+];
 
 /// The root under which a namespace's pages hang: every field is length-prefixed, so that no two
 /// choices of fields encode alike.
@@ -17,66 +25,56 @@ pub fn root_digest(namespace: &str, secret: &[u8]) -> Digest {
     sha.finalize().into()
 }
 
-pub fn page_digest(parent: &Digest, tokens: &[u32]) -> Digest {
-    let mut sha = Sha256::new();
-    sha.update(parent);
-    sha.update(as_le_bytes(tokens).as_ref());
-    sha.finalize().into()
-}
-
-#[cfg(target_endian = "little")]
-fn as_le_bytes(tokens: &[u32]) -> &[u8] {
-    // Safety: u32 has no padding, any alignment suits bytes, and the length is exact.
-    unsafe { std::slice::from_raw_parts(tokens.as_ptr().cast(), size_of_val(tokens)) }
-}
-
-#[cfg(target_endian = "big")]
-fn as_le_bytes(tokens: &[u32]) -> Vec<u8> {
-    tokens.iter().flat_map(|t| t.to_le_bytes()).collect()
-}
-
-/// Hash of one record, to be summed with all others: order does not matter, and a change costs two terms.
-pub struct Mixer {
-    a: u64,
-    b: u64,
-}
-
-impl Mixer {
-    pub fn new(tag: u64, id: u64) -> Self {
-        let mut mixer = Mixer { a: 0x9E37_79B9_7F4A_7C15, b: 0xC2B2_AE3D_27D4_EB4F };
-        mixer.word(tag);
-        mixer.word(id);
-        mixer
-    }
-
-    pub fn word(&mut self, word: u64) {
-        self.a = fold(self.a ^ word, 0xD6E8_FEB8_6659_FD93);
-        self.b = fold(self.b.wrapping_add(word).rotate_left(23), 0xA076_1D64_78BD_642F);
-    }
-
-    /// Half of it is as good as all of it here, and being a hash already it needs no step for each word.
-    pub fn digest(&mut self, digest: &Digest) {
-        let (head, _) = digest.as_chunks::<8>();
-        self.word(u64::from_le_bytes(head[0]));
-        self.b ^= u64::from_le_bytes(head[1]);
-    }
-
-    pub fn text(&mut self, text: &str) {
-        self.word(text.len() as u64);
-        self.word(xxhash_rust::xxh3::xxh3_64(text.as_bytes()));
-    }
-
-    pub fn finish(self) -> u128 {
-        let a = fold(self.a ^ self.b.rotate_left(32), 0xE703_7ED1_A0B4_28DB);
-        let b = fold(self.b ^ self.a.rotate_left(17), 0x8EBC_6AF0_9C88_C6E3);
-        (a as u128) << 64 | b as u128
+/// A page's digest after `parent`, that of the page before it.
+pub fn page_digest(kind: KeyKind, parent: &Digest, page: &[u8]) -> Digest {
+    match kind {
+        KeyKind::Tokens | KeyKind::Pairs => chained(parent, page),
+        KeyKind::Digests => {
+            let mut digest = [0; 32];
+            digest.copy_from_slice(page);
+            digest
+        }
     }
 }
 
-/// High and low half of the product, folded (the mixing step of wyhash). `| 1` keeps zero from absorbing.
-fn fold(x: u64, y: u64) -> u64 {
-    let product = (x | 1) as u128 * y as u128;
-    (product as u64) ^ (product >> 64) as u64 ^ x.rotate_left(31)
+/// The digests of consecutive pages of `width` bytes, the first of them after `parent`.
+pub fn page_digests(kind: KeyKind, parent: &Digest, pages: &[u8], width: usize, out: &mut Vec<Digest>) {
+    let mut parent = *parent;
+    out.extend(pages.chunks_exact(width).map(|page| {
+        parent = page_digest(kind, &parent, page);
+        parent
+    }));
+}
+
+/// sha256(parent ‖ page), FIPS 180-4. Whole blocks go from the page to the compression function as they lie
+/// there: at small pages the hasher of `sha2` spends as much on its buffer as on hashing.
+fn chained(parent: &Digest, page: &[u8]) -> Digest {
+    let mut state = INITIAL;
+    let mut block = [0; 64];
+    block[..32].copy_from_slice(parent);
+    let (mut used, mut tail) = (32, page);
+    if let Some((first, rest)) = page.split_first_chunk::<32>() {
+        block[32..].copy_from_slice(first);
+        compress256(&mut state, &[block]);
+        let (blocks, rest) = rest.as_chunks();
+        compress256(&mut state, blocks);
+        (block, used, tail) = ([0; 64], 0, rest);
+    }
+    // What is left, one bit, zeros, and the length in bits at the end of a block.
+    let end = used + tail.len();
+    block[used..end].copy_from_slice(tail);
+    block[end] = 0x80;
+    if end >= 56 {
+        compress256(&mut state, &[block]);
+        block = [0; 64];
+    }
+    block[56..].copy_from_slice(&(8 * (32 + page.len() as u64)).to_be_bytes());
+    compress256(&mut state, &[block]);
+    let mut digest = [0; 32];
+    for (bytes, word) in digest.as_chunks_mut().0.iter_mut().zip(state) {
+        *bytes = word.to_be_bytes();
+    }
+    digest
 }
 
 #[cfg(test)]
@@ -84,30 +82,42 @@ mod tests {
     use super::*;
 
     #[test]
-    fn page_digest_is_sha256_of_parent_and_little_endian_tokens() {
+    fn a_page_s_digest_is_sha256_of_its_parent_and_its_little_endian_tokens() {
         let mut bytes = vec![7u8; 32];
         bytes.extend([1, 0, 0, 0, 0, 1, 0, 0]);
         let expected: Digest = Sha256::digest(&bytes).into();
-        assert_eq!(page_digest(&[7; 32], &[1, 256]), expected);
+        assert_eq!(page_digest(KeyKind::Tokens, &[7; 32], &bytes[32..]), expected);
+        assert_eq!(page_digest(KeyKind::Pairs, &[7; 32], &bytes[32..]), expected);
+    }
+
+    #[test]
+    fn a_page_of_any_length_is_hashed_as_the_library_would() {
+        let bytes: Vec<u8> = (0..400u32).map(|i| (i * 7) as u8).collect();
+        for len in 32..bytes.len() {
+            let (parent, page) = bytes[..len].split_first_chunk().unwrap();
+            let expected: Digest = Sha256::digest(&bytes[..len]).into();
+            assert_eq!(page_digest(KeyKind::Tokens, parent, page), expected, "{len} bytes");
+        }
+    }
+
+    #[test]
+    fn consecutive_pages_are_chained_and_digests_are_taken_as_they_are() {
+        let pages: Vec<u8> = (0..96).collect();
+        let mut out = vec![[1; 32]];
+        page_digests(KeyKind::Tokens, &[7; 32], &pages, 32, &mut out);
+        let first = page_digest(KeyKind::Tokens, &[7; 32], &pages[..32]);
+        let second = page_digest(KeyKind::Tokens, &first, &pages[32..64]);
+        let third = page_digest(KeyKind::Tokens, &second, &pages[64..]);
+        assert_eq!(out, [[1; 32], first, second, third]);
+
+        out.clear();
+        page_digests(KeyKind::Digests, &[7; 32], &pages, 32, &mut out);
+        assert_eq!(out.concat(), pages);
     }
 
     #[test]
     fn namespace_and_secret_do_not_run_into_each_other() {
         assert_ne!(root_digest("ab", b"c"), root_digest("a", b"bc"));
         assert_ne!(root_digest("a", b""), root_digest("a", b"\0"));
-    }
-
-    #[test]
-    fn mixer_tells_neighbouring_records_apart() {
-        let mut seen = std::collections::HashSet::new();
-        for tag in 0..4 {
-            for id in 0..64 {
-                for word in 0..64 {
-                    let mut mixer = Mixer::new(tag, id);
-                    mixer.word(word);
-                    assert!(seen.insert(mixer.finish()));
-                }
-            }
-        }
     }
 }

@@ -2,20 +2,26 @@
 
 use std::sync::Arc;
 
-use crate::core::{Core, ROOT};
+use crate::core::{Core, Live, Prompt};
 use crate::digest::{Digest, page_digest};
-use crate::keys::{Walk, common_tokens};
-use crate::names::{Kind, Phase, Reason, Tier};
-use crate::records::{NONE, Slot};
+use crate::families::Shape;
+use crate::names::{Kind, Name, Phase, Reason, Tier};
+use crate::records::{FULL, NONE};
 use crate::refusal::{Answer, Refusal};
 use crate::row::Row;
+use crate::slots::Slot;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Match {
     pub node: u32,
     pub pages: u32,
-    /// Of them, by fastest tier.
+    /// Of them, by `full`'s fastest tier.
     pub by_tier: [u32; 3],
+    /// What `full` alone would have given, and the component that gave less.
+    pub full_pages: u32,
+    pub clipped_by: Name,
+    /// A length at which this path is worth a checkpoint; 0 for none.
+    pub branch: u32,
     pub miss: Miss,
     pub seq: u64,
     pub receipt: u64,
@@ -29,211 +35,393 @@ pub struct Miss {
     pub lost_seq: u64,
 }
 
+impl Miss {
+    fn plain(reason: Reason) -> Self {
+        Miss { reason, offset: -1, lost_seq: 0 }
+    }
+}
+
+/// What is asked: the key from page `skip` of the session's own path on, under one namespace.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask<'a> {
+    pub session: &'a str,
+    pub request: &'a str,
+    pub namespace: u32,
+    pub skip: u32,
+    pub key: &'a [u8],
+}
+
+/// A path through the tree.
+#[derive(Clone, Debug)]
+pub(crate) struct Path {
+    pub root: u32,
+    /// From just below the root on.
+    pub nodes: Vec<u32>,
+    /// Pages of it that were asked for; the last node may have more.
+    pub pages: u32,
+}
+
+impl Path {
+    pub fn end(&self) -> u32 {
+        self.nodes.last().copied().unwrap_or(self.root)
+    }
+}
+
+/// What a path holds, before anything is held.
+struct Found {
+    path: Path,
+    pages: u32,
+    full: u32,
+    clipped_by: Name,
+}
+
 /// (first slot, first device page, count)
 pub type DeviceRun = (u32, u32, u32);
 
 /// (generation << 32 | slot, page in the tier's pool, position, digest)
 pub type Copy = (u64, u32, u32, Digest);
 
+const ANY_TIER: u8 = 7;
+
 impl Core {
-    pub fn look(&mut self, session: &str, request: &str, tokens: &[u32]) -> Answer<Match> {
-        self.known(session)?;
-        let walk = self.keys.walk(&self.state, ROOT, tokens);
-        let (pages, by_tier) = self.restorable(&walk, u32::MAX);
-        let miss = self.explain(session, tokens, &walk, pages);
-        let node = walk.nodes.iter().copied().find(|n| self.state.path_pages(*n) >= pages);
-        let node = if pages == 0 { ROOT } else { node.unwrap_or(ROOT) };
-        let seq = self.tell_match(Phase::Look, session, request, tokens, node, by_tier, &miss)?;
-        Ok(Match { node, pages, by_tier, miss, seq, receipt: 0 })
+    pub fn look(&mut self, ask: &Ask) -> Answer<Match> {
+        self.known(ask.session)?;
+        let found = self.find(ask)?;
+        let miss = self.explain(ask, &found);
+        let node = found.path.nodes.iter().copied().find(|n| self.state.path_pages(*n) >= found.pages);
+        let node = if found.pages == 0 { found.path.root } else { node.unwrap_or(found.path.root) };
+        let by_tier = self.by_tier(&found.path, found.pages);
+        self.answer_match(Phase::Look, ask, &found, node, by_tier, miss)
     }
 
-    pub fn acquire(&mut self, session: &str, request: &str, tokens: Arc<[u32]>, grid: u32) -> Answer<Match> {
-        let name = self.known(session)?;
+    pub fn acquire(&mut self, ask: &Ask, grid: u32) -> Answer<Match> {
+        let name = self.known(ask.session)?;
         if grid == 0 {
             return Err(Refusal::BadArgument("grid is 0 pages; it must be at least 1".into()));
         }
-        let walk = self.keys.walk(&self.state, ROOT, &tokens);
-        let (found, _) = self.restorable(&walk, u32::MAX);
-        let miss = self.explain(session, &tokens, &walk, found);
-        let (pages, by_tier) = self.restorable(&walk, found / grid * grid);
-        let node = self.cut(&walk.nodes, pages)?;
-        let seq = self.tell_match(Phase::Acquire, session, request, &tokens, node, by_tier, &miss)?;
-        let receipt = self.lock(node, Some(name.clone()), Some(request.into()), seq, tokens.clone())?;
-        self.prompts.insert(name, tokens);
+        let found = self.find(ask)?;
+        let miss = self.explain(ask, &found);
+        let mut pages = found.pages / grid * grid;
+        if pages < found.pages {
+            // A length on the grid that every component can be resumed at.
+            while pages > 0 && self.state.resumable(&found.path.nodes, ANY_TIER, pages) != pages {
+                pages -= grid;
+            }
+        }
+        let by_tier = self.by_tier(&found.path, pages);
+        let node = self.cut(found.path.root, &found.path.nodes, pages)?;
+        let mut answer = self.answer_match(Phase::Acquire, ask, &found, node, by_tier, miss)?;
+        let from = found.path.pages;
+        let tail: Arc<[u8]> = ask.key[self.bytes_of(from.saturating_sub(ask.skip)).min(ask.key.len())..].into();
+        let (rest, at) = if pages < from { (self.key_after(ask, pages), pages) } else { (tail.clone(), from) };
+        let live = Live { tail: rest, from: at, branch: answer.branch, seq: answer.seq, failed: Default::default() };
+        answer.receipt = self.lock(node, Some(name.clone()), Some(ask.request.into()), live)?;
+        self.prompts.insert(name.clone(), Prompt { tail, from });
+        self.refresh_leases(&name, node)?;
         self.settle()?;
-        Ok(Match { node, pages, by_tier, miss, seq, receipt })
+        Ok(answer)
     }
 
-    pub fn table(&self, receipt: u64) -> Answer<Vec<DeviceRun>> {
+    /// What is asked for from page `pages` on, as far as the caller gave it.
+    fn key_after(&self, ask: &Ask, pages: u32) -> Arc<[u8]> {
+        ask.key[self.bytes_of(pages.saturating_sub(ask.skip)).min(ask.key.len())..].into()
+    }
+
+    pub(crate) fn bytes_of(&self, pages: u32) -> usize {
+        pages as usize * self.keys.width()
+    }
+
+    fn find(&self, ask: &Ask) -> Answer<Found> {
+        let path = self.walk(ask)?;
+        let full = self.state.reach_of(FULL, &path.nodes, ANY_TIER, path.pages);
+        if self.state.components.len() == 1 {
+            return Ok(Found { path, pages: full, full, clipped_by: "" });
+        }
+        let pages = self.state.resumable(&path.nodes, ANY_TIER, full);
+        let short = |c: &usize| self.state.reach_of(*c, &path.nodes, ANY_TIER, full) < full;
+        let clipped_by = if pages < full { self.state.slotted().find(short) } else { None };
+        let clipped_by = clipped_by.map_or("", |c| self.state.name_of(c));
+        Ok(Found { path, pages, full, clipped_by })
+    }
+
+    /// Follow a key: from the root, or from page `skip` of the session's own path.
+    fn walk(&self, ask: &Ask) -> Answer<Path> {
+        let root = self.root(ask.namespace)?;
+        if ask.skip == 0 {
+            let walk = self.keys.walk(root, ask.key);
+            return Ok(Path { root, nodes: walk.nodes, pages: walk.pages });
+        }
+        let (node, pages) = self.session_path(ask.session);
+        let here = self.state.nodes.get(node).is_some_and(|n| n.namespace == ask.namespace);
+        if ask.skip > pages || !here {
+            let pages = if here { pages } else { 0 };
+            return Err(Refusal::BadArgument(format!(
+                "skip is {} pages; the path of session {:?} in this namespace has {pages}",
+                ask.skip, ask.session
+            )));
+        }
+        Ok(self.walk_on(root, self.state.path(node), ask.skip, ask.key))
+    }
+
+    /// Follow a key from page `skip` of a path on.
+    pub(crate) fn walk_on(&self, root: u32, mut nodes: Vec<u32>, skip: u32, key: &[u8]) -> Path {
+        nodes.truncate(nodes.partition_point(|id| self.state.nodes.get(*id).is_some_and(|n| n.start < skip)));
+        let Some(last) = nodes.last().copied() else {
+            let walk = self.keys.walk(root, key);
+            return Path { root, nodes: walk.nodes, pages: walk.pages };
+        };
+        let (start, end) = self.state.nodes.get(last).map_or((0, 0), |n| (n.start, n.end()));
+        let mut pages = skip;
+        if skip < end {
+            pages += self.keys.resume(last, skip - start, key);
+        }
+        if pages == end {
+            let walk = self.keys.walk(last, &key[self.bytes_of(pages - skip)..]);
+            nodes.extend(walk.nodes);
+            pages += walk.pages;
+        }
+        Path { root, nodes, pages }
+    }
+
+    pub fn table(&self, receipt: u64, component: usize) -> Answer<Vec<DeviceRun>> {
         let node = self.receipt_node(receipt)?;
-        Ok(self.device_runs(node, 0, u32::MAX))
+        if self.state.shape(component) == Shape::Spot {
+            let spots = self.state.receipts.get(&receipt).map(|r| r.spots.clone()).unwrap_or_default();
+            return Ok(self.spot_runs(&spots, component));
+        }
+        Ok(self.device_runs(node, component, 0, u32::MAX))
     }
 
     pub fn path_keys(&self, receipt: u64) -> Answer<Vec<Digest>> {
         let node = self.receipt_node(receipt)?;
-        Ok(self.state.path_slots(node).map(|(_, slot)| slot.digest).collect())
+        Ok(self.state.path_slots(node).map(|(id, _)| self.digest_of(id)).collect())
     }
 
-    /// The locked path's copies on the device, gaps or not.
-    pub fn copies(&self, receipt: u64) -> Answer<Vec<Copy>> {
-        let slots = self.state.path_slots(self.receipt_node(receipt)?);
-        let there = slots.filter(|(_, slot)| slot.usable(Tier::Device));
+    /// The locked path's copies on the device, gaps or not; of a spot component, the held ones.
+    pub fn copies(&self, receipt: u64, component: usize) -> Answer<Vec<Copy>> {
+        let node = self.receipt_node(receipt)?;
+        let held = self.state.receipts.get(&receipt).map(|r| r.spots.as_slice()).unwrap_or_default();
+        let spot = self.state.shape(component) == Shape::Spot;
+        let slots = self.state.component_slots(node, component);
+        let there = slots.filter(|(id, slot)| slot.usable(Tier::Device) && (!spot || held.contains(id)));
         Ok(there.map(|(id, slot)| self.copy(id, slot, Tier::Device)).collect())
     }
 
     /// Every settled copy in a tier; with `session`, only those on its path.
-    pub fn resident(&self, tier: Tier, session: Option<&str>) -> Answer<Vec<Copy>> {
+    pub fn resident(&self, tier: Tier, session: Option<&str>, component: usize) -> Answer<Vec<Copy>> {
         let node = match session {
             Some(name) => Some(self.session_path(&self.known(name)?).0),
             None => None,
         };
         let settled = |(id, slot): (u32, &Slot)| slot.usable(tier).then(|| self.copy(id, slot, tier));
         Ok(match node {
-            Some(node) => self.state.path_slots(node).filter_map(settled).collect(),
-            None => self.state.slots.iter().filter_map(settled).collect(),
+            Some(node) => self.state.component_slots(node, component).filter_map(settled).collect(),
+            None => {
+                let mine = self.state.slots.iter().filter(|(_, slot)| slot.component as usize == component);
+                mine.filter_map(settled).collect()
+            }
         })
     }
 
     fn copy(&self, id: u32, slot: &Slot, tier: Tier) -> Copy {
-        let owner = (self.state.slots.generation(id) as u64) << 32 | id as u64;
-        (owner, slot.page[tier as usize], slot.position, slot.digest)
+        (self.state.slots.owner(id), slot.page[tier as usize], slot.position, self.digest_of(id))
     }
 
     /// Device pages of the path to `node`, from page `from` on, as far as they are there without a gap.
-    pub(crate) fn device_runs(&self, node: u32, from: u32, to: u32) -> Vec<DeviceRun> {
+    pub(crate) fn device_runs(&self, node: u32, component: usize, from: u32, to: u32) -> Vec<DeviceRun> {
         let mut runs: Vec<DeviceRun> = Vec::new();
-        let slots = self.state.path_slots(node).skip(from as usize).take((to - from) as usize);
-        for (id, slot) in slots.take_while(|(_, slot)| slot.usable(Tier::Device)) {
-            let page = slot.page[Tier::Device as usize];
-            match runs.last_mut() {
-                Some((s, p, n)) if *s + *n == id && *p + *n == page => *n += 1,
-                _ => runs.push((id, page, 1)),
+        for (_, record) in self.state.path(node).into_iter().filter_map(|id| Some((id, self.state.nodes.get(id)?))) {
+            if record.end() <= from {
+                continue;
+            }
+            let placed = record.parts[component].slots.between(from.max(record.start), to.min(record.end()));
+            for id in placed.flat_map(|placed| placed.slots().iter()) {
+                match self.state.slots.get(id).filter(|slot| slot.usable(Tier::Device)) {
+                    Some(slot) => join(&mut runs, id, slot.page[Tier::Device as usize]),
+                    None => return runs,
+                }
             }
         }
         runs
     }
 
-    /// Leading pages of a walk, at most `limit`, that some tier can give; and by which tier.
-    fn restorable(&self, walk: &Walk, limit: u32) -> (u32, [u32; 3]) {
-        let (mut pages, mut by_tier) = (0, [0; 3]);
-        let limit = limit.min(walk.pages);
-        for node in walk.nodes.iter().filter_map(|n| self.state.nodes.get(*n)) {
-            let whole = node.slots.len();
-            if node.bad == 0 && node.copies[0] == whole && pages + whole <= limit {
-                pages += whole;
-                by_tier[0] += whole;
-                continue;
-            }
-            for slot in node.slots.iter() {
-                let best = self.state.slots.get(slot).and_then(|s| s.best());
-                let Some(tier) = best.filter(|_| pages < limit) else { return (pages, by_tier) };
-                pages += 1;
-                by_tier[tier as usize] += 1;
-            }
-        }
-        (pages, by_tier)
+    pub(crate) fn spot_runs(&self, slots: &[u32], component: usize) -> Vec<DeviceRun> {
+        let mine = slots.iter().filter_map(|id| Some((*id, self.state.slots.get(*id)?)));
+        let mut mine: Vec<(u32, &Slot)> =
+            mine.filter(|(_, s)| s.component as usize == component && s.usable(Tier::Device)).collect();
+        mine.sort_by_key(|(_, slot)| slot.position);
+        let mut runs = Vec::new();
+        mine.into_iter().for_each(|(id, slot)| join(&mut runs, id, slot.page[Tier::Device as usize]));
+        runs
     }
 
-    fn explain(&self, session: &str, tokens: &[u32], walk: &Walk, pages: u32) -> Miss {
-        let miss = |reason| Miss { reason, offset: -1, lost_seq: 0 };
-        let page = self.page();
-        let at = pages as usize * page;
-        if at + page > tokens.len() {
-            return miss(if at == tokens.len() { Reason::None } else { Reason::BelowPage });
+    /// Pages of a path that some tier can give, by fastest tier.
+    fn by_tier(&self, path: &Path, limit: u32) -> [u32; 3] {
+        let mut by_tier = [0; 3];
+        for node in path.nodes.iter().filter_map(|n| self.state.nodes.get(*n)).take_while(|n| n.start < limit) {
+            let pages = node.pages.min(limit - node.start);
+            if node.is_whole_on_device(FULL) {
+                by_tier[0] += pages;
+                continue;
+            }
+            let slots = node.slots().iter().take(pages as usize);
+            let best = slots.filter_map(|(_, slot)| self.state.slots.get(slot)?.best());
+            best.for_each(|tier| by_tier[tier as usize] += 1);
+        }
+        by_tier
+    }
+
+    fn explain(&self, ask: &Ask, found: &Found) -> Miss {
+        let (pages, walked) = (found.pages, found.path.pages);
+        if pages < found.full {
+            return Miss::plain(Reason::ComponentGap);
+        }
+        let rest = ask.key.get(self.bytes_of(pages.saturating_sub(ask.skip))..).unwrap_or_default();
+        if pages >= ask.skip && rest.len() < self.keys.width() {
+            return Miss::plain(if rest.is_empty() { Reason::None } else { Reason::BelowPage });
         }
         let lost = |seq, why| {
             let reason = match why {
                 Reason::Failed | Reason::Damaged | Reason::Timeout => Reason::LoadFailed,
+                Reason::Admission => Reason::Admission,
                 _ => Reason::Evicted,
             };
-            Miss { lost_seq: seq, ..miss(reason) }
+            Miss { lost_seq: seq, ..Miss::plain(reason) }
         };
-        if pages < walk.pages {
+        if pages < walked {
             // The page's slot stands in the tree, but nothing usable is in it.
-            let node = walk.nodes.iter().filter_map(|n| self.state.nodes.get(*n)).find(|n| n.end() > pages);
-            let slot = node.and_then(|n| n.slots.get(pages - n.start)).and_then(|s| self.state.slots.get(s));
-            return match slot {
-                Some(slot) if slot.coming != 0 => miss(Reason::PendingWrite),
-                Some(slot) if slot.bad != 0 => miss(Reason::LoadFailed),
+            let nodes = found.path.nodes.iter().filter_map(|n| self.state.nodes.get(*n));
+            let slot = nodes.rev().find(|n| n.start <= pages).and_then(|n| n.slots().get(pages));
+            return match slot.and_then(|s| self.state.slots.get(s)) {
+                Some(slot) if slot.coming != 0 => Miss::plain(Reason::PendingWrite),
+                Some(slot) if slot.bad != 0 => Miss::plain(Reason::LoadFailed),
                 Some(slot) if slot.lost > 0 => lost(slot.lost, slot.lost_why),
-                _ => miss(Reason::Unknown),
+                _ => Miss::plain(Reason::Unknown),
             };
         }
-        if self.is_being_computed(tokens, pages) {
-            return miss(Reason::PendingWrite);
+        if self.is_being_computed(rest, pages, &found.path) {
+            return Miss::plain(Reason::PendingWrite);
         }
-        if let Some((seq, why)) =
-            self.ghosts.find(&page_digest(&self.digest_at(walk), &tokens[at..at + page]))
-        {
-            return lost(seq, why);
+        if !self.config.defer_digests {
+            let digest = page_digest(self.config.key, &self.path_digest(&found.path), &rest[..self.keys.width()]);
+            if let Some((seq, why)) = self.ghosts.find(&digest) {
+                return lost(seq, why);
+            }
         }
-        self.compare_with_earlier(session, tokens, pages)
+        self.compare_with_earlier(ask, rest, &found.path)
     }
 
-    fn compare_with_earlier(&self, session: &str, tokens: &[u32], pages: u32) -> Miss {
-        let miss = |reason| Miss { reason, offset: -1, lost_seq: 0 };
-        let record = self.state.sessions.get(session);
-        let own = self.prompts.get(session).map(|p| (p, record));
+    fn path_digest(&self, path: &Path) -> Digest {
+        if path.pages == 0 {
+            let namespace = self.state.nodes.get(path.root).map_or(0, |n| n.namespace);
+            return self.root_digests.get(namespace as usize).copied().unwrap_or_default();
+        }
+        self.digest_at(path.end(), path.pages)
+    }
+
+    /// What the session, or the one that spawned it, had at the place where this path leaves the tree.
+    fn compare_with_earlier(&self, ask: &Ask, rest: &[u8], path: &Path) -> Miss {
+        let record = self.state.sessions.get(ask.session);
+        let own = record.filter(|_| self.prompts.contains_key(ask.session)).map(|record| (ask.session, record));
         let parent = || {
             let name = record?.parent.as_deref()?;
-            Some((self.prompts.get(name)?, self.state.sessions.get(name)))
+            Some((name, self.state.sessions.get(name)?)).filter(|_| self.prompts.contains_key(name))
         };
-        let Some((earlier, owner)) = own.or_else(parent) else { return miss(Reason::NeverStored) };
-        let same = common_tokens(earlier, tokens);
-        let page = self.page();
-        if same / page > pages as usize {
-            // The earlier path had this very page. Either it was never committed, or we forgot who took it.
-            let committed = owner.filter(|s| s.node != NONE).map_or(0, |s| self.state.path_pages(s.node));
-            return miss(if pages >= committed { Reason::NeverStored } else { Reason::Unknown });
+        let Some((name, earlier)) = own.or_else(parent) else { return Miss::plain(Reason::NeverStored) };
+        let end = self.state.nodes.get(earlier.node);
+        if end.is_some_and(|n| n.namespace != ask.namespace) {
+            return Miss::plain(Reason::NamespaceChanged);
         }
-        if same / page == pages as usize && same < earlier.len() {
-            return Miss { offset: same as i64, ..miss(Reason::Diverged) };
+        let committed = end.map_or(0, |n| n.end());
+        let before = if committed > path.pages {
+            // The earlier path goes on in the tree, differently, if it came this far at all.
+            let on_path = |n: u32| self.state.path(earlier.node).contains(&n) || n == path.root;
+            if !on_path(path.end()) {
+                return Miss::plain(Reason::NeverStored);
+            }
+            self.key_at(earlier.node, path.pages)
+        } else if end.is_none() || earlier.node == path.root || path.nodes.contains(&earlier.node) {
+            let Some(prompt) = self.prompts.get(name) else { return Miss::plain(Reason::NeverStored) };
+            let Some(skipped) = path.pages.checked_sub(prompt.from) else { return Miss::plain(Reason::NeverStored) };
+            let known = self.bytes_of(skipped);
+            let again = ask.key.get(self.bytes_of(prompt.from.saturating_sub(ask.skip))..).unwrap_or_default();
+            if prompt.from < ask.skip && skipped > 0 || known > prompt.tail.len() || again.get(..known) != prompt.tail.get(..known) {
+                return Miss::plain(Reason::NeverStored);
+            }
+            prompt.tail[known..].to_vec()
+        } else {
+            return Miss::plain(Reason::NeverStored);
+        };
+        let same = before.iter().zip(rest).take_while(|(a, b)| a == b).count().min(self.keys.width());
+        if before.is_empty() || same == self.keys.width() || same == before.len() {
+            return Miss::plain(Reason::NeverStored);
         }
-        miss(Reason::NeverStored)
+        let tokens = path.pages as i64 * self.page() as i64 + self.keys.tokens(same) as i64;
+        Miss { offset: tokens, ..Miss::plain(Reason::Diverged) }
     }
 
-    /// Digest of the last page of a walk.
-    pub(crate) fn digest_at(&self, walk: &Walk) -> Digest {
-        let Some(node) = self.state.nodes.get(walk.node).filter(|n| n.parent != NONE) else {
-            return self.root_digest;
-        };
-        let slot = node.slots.get(walk.pages - 1 - node.start).and_then(|s| self.state.slots.get(s));
-        slot.map_or(self.root_digest, |s| s.digest)
+    /// The key of one page of a path.
+    fn key_at(&self, node: u32, page: u32) -> Vec<u8> {
+        let found = self.state.upward(node).find(|(_, n)| n.start <= page);
+        let key = found.map(|(id, n)| self.keys.of(id, page - n.start).flatten().take(self.keys.width()).copied());
+        key.map_or(Vec::new(), Iterator::collect)
     }
 
-    /// Another request has reserved pages for these very tokens and has not committed yet.
-    fn is_being_computed(&self, tokens: &[u32], pages: u32) -> bool {
-        let end = (pages as usize + 1) * self.page();
+    /// Another request has reserved pages for this very page and has not committed yet.
+    fn is_being_computed(&self, rest: &[u8], pages: u32, path: &Path) -> bool {
+        let width = self.keys.width();
         self.state.ops.iter().filter(|(_, op)| op.kind == Kind::Alloc).any(|(_, op)| {
-            let Some(receipt) = op.receipt else { return false };
-            let Some(live) = self.live.get(&receipt) else { return false };
-            let held = self.state.receipts.get(&receipt).map_or(0, |r| self.state.path_pages(r.node));
-            let reserved = held..held + op.slots.len() as u32;
-            reserved.contains(&pages) && live.tokens.get(..end) == tokens.get(..end)
+            let Some((receipt, live)) = op.receipt.and_then(|id| Some((self.state.receipts.get(&id)?, self.live.get(&id)?)))
+            else {
+                return false;
+            };
+            let mine = receipt.node == path.root || path.nodes.contains(&receipt.node);
+            let at = pages.checked_sub(live.from).map(|skipped| skipped as usize * width);
+            mine && at.is_some_and(|at| live.tail.get(at..at + width).is_some_and(|page| page == &rest[..width]))
         })
     }
 
-    #[allow(clippy::too_many_arguments)] // one row, said once
-    fn tell_match(
-        &mut self,
-        phase: Phase,
-        session: &str,
-        request: &str,
-        tokens: &[u32],
-        node: u32,
-        by_tier: [u32; 3],
-        miss: &Miss,
-    ) -> Answer<u64> {
+    fn answer_match(&mut self, phase: Phase, ask: &Ask, found: &Found, node: u32, by_tier: [u32; 3], miss: Miss) -> Answer<Match> {
+        let pages = by_tier.iter().sum();
         let mut row = Row::new(Kind::Match, phase);
-        (row.session, row.request) = (Some(session.into()), Some(request.into()));
-        (row.namespace, row.node) = (Some(0), Some(node));
-        row.tokens = Some(tokens.len() as i64);
-        row.pages = Some(by_tier.iter().sum());
+        (row.session, row.request) = (Some(ask.session.into()), Some(ask.request.into()));
+        (row.namespace, row.node) = (Some(ask.namespace), Some(node));
+        let asked = ask.skip as usize * self.page() + self.keys.tokens(ask.key.len());
+        row.tokens = Some(asked as i64);
+        row.pages = Some(pages);
         row.end_page = row.pages;
         row.hit_tokens = Some(by_tier.map(|pages| (pages * self.state.page_size) as i64));
         row.reason = miss.reason;
+        row.component = (!found.clipped_by.is_empty()).then_some(found.clipped_by);
         row.cause = (miss.lost_seq > 0).then_some(miss.lost_seq);
         row.score = (miss.offset >= 0).then_some(miss.offset);
-        self.emit(row)
+        let seq = self.emit(row)?;
+        let branch = if found.full > pages { found.full } else { 0 };
+        Ok(Match {
+            node,
+            pages,
+            by_tier,
+            full_pages: found.full,
+            clipped_by: found.clipped_by,
+            branch,
+            miss,
+            seq,
+            receipt: 0,
+        })
+    }
+}
+
+fn join(runs: &mut Vec<DeviceRun>, slot: u32, page: u32) {
+    match runs.last_mut() {
+        Some((s, p, n)) if *s + *n == slot && *p + *n == page => *n += 1,
+        _ => runs.push((slot, page, 1)),
+    }
+}
+
+impl Core {
+    /// A session's node, when it has a path.
+    pub(crate) fn session_path(&self, session: &str) -> (u32, u32) {
+        let node = self.state.sessions.get(session).map_or(NONE, |s| s.node);
+        (node, self.state.path_pages(node))
     }
 }

@@ -1,6 +1,7 @@
 //! Pages that were lost and whose slots are gone too: a bounded memory for "who took it?".
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::digest::Digest;
 use crate::names::Reason;
@@ -8,9 +9,24 @@ use crate::names::Reason;
 #[derive(Clone, Debug, Default)]
 pub struct Ghosts {
     capacity: usize,
-    lost: HashMap<Digest, (u64, Reason)>,
+    lost: HashMap<Digest, (u64, Reason), BuildHasherDefault<First>>,
     /// Oldest first; an entry whose row differs from the map's is stale.
     order: VecDeque<(Digest, u64)>,
+}
+
+/// A digest is a hash already: its first bytes are as good as any.
+#[derive(Clone, Debug, Default)]
+struct First(u64);
+
+impl Hasher for First {
+    fn write(&mut self, bytes: &[u8]) {
+        let first = bytes.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        self.0 = self.0.rotate_left(5) ^ first;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 impl Ghosts {

@@ -4,11 +4,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::core::{Core, For};
+use crate::core::{Core, For, Live};
+use crate::evict::idle;
+use crate::leases::Wanted;
 use crate::names::{Kind, Phase, Reason, Tier};
-use crate::records::Slot;
+use crate::records::FULL;
 use crate::refusal::{Answer, Refusal};
 use crate::row::Row;
+use crate::slots::Slot;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
@@ -45,8 +48,8 @@ impl Core {
         if ttl <= 0 {
             return Err(Refusal::BadArgument(format!("ttl is {ttl} ns; it must be positive")));
         }
-        if self.config.pages[tier as usize] == 0 {
-            return Err(Refusal::BadArgument(format!("this engine has no {} tier to pin in", tier.name())));
+        if self.config.components[FULL].pages[tier as usize] == 0 {
+            return Err(Refusal::BadArgument(format!("this runtime owns no {} tier to pin in", tier.name())));
         }
         let (node, asked) = self.session_path(&session);
         if asked == 0 {
@@ -67,10 +70,44 @@ impl Core {
         };
         let mut answer =
             self.answer("pin", outcome.0, outcome.1, &session, owner, (granted, asked, pending))?;
-        answer.lease = self.grant_lease(&session, owner, tier, node, ttl, answer.seq)?;
+        let cause = answer.seq;
+        let wanted = Wanted { session: &session, owner, worth: Reason::None, tier, node, ttl, forks: 0, cause };
+        answer.lease = self.grant_lease(&wanted)?;
         if pending > 0 {
             self.wait_for(&answer, Wish::Pin(tier), session, node)?;
         }
+        self.settle()?;
+        Ok(answer)
+    }
+
+    /// Keep a session's path as long as anything else can go instead.
+    pub fn retain(&mut self, name: &str, ttl: i64, owner: &str) -> Answer<Outcome> {
+        self.keep(name, ttl, owner, Reason::Retain, 0)
+    }
+
+    /// The same, until `forks` sessions that this one spawned have continued from there.
+    pub fn share(&mut self, name: &str, forks: u32, ttl: i64, owner: &str) -> Answer<Outcome> {
+        if forks == 0 {
+            return Err(Refusal::BadArgument("forks is 0; a share waits for at least 1".into()));
+        }
+        self.keep(name, ttl, owner, Reason::Share, forks)
+    }
+
+    fn keep(&mut self, name: &str, ttl: i64, owner: &str, worth: Reason, forks: u32) -> Answer<Outcome> {
+        let session = self.known(name)?;
+        if ttl <= 0 {
+            return Err(Refusal::BadArgument(format!("ttl is {ttl} ns; it must be positive")));
+        }
+        let (node, asked) = self.session_path(&session);
+        let present = self.path_where(node, |s| !s.is_gone()).len() as u32;
+        if present == 0 {
+            return self.answer(worth.name(), Phase::Rejected, Reason::NotStored, &session, owner, (0, asked, 0));
+        }
+        let (outcome, reason) =
+            if present < asked { (Phase::Clipped, Reason::NotStored) } else { (Phase::Accepted, Reason::None) };
+        let mut answer = self.answer(worth.name(), outcome, reason, &session, owner, (present, asked, 0))?;
+        let (tier, cause) = (Tier::Device, answer.seq);
+        answer.lease = self.grant_lease(&Wanted { session: &session, owner, worth, tier, node, ttl, forks, cause })?;
         self.settle()?;
         Ok(answer)
     }
@@ -83,7 +120,7 @@ impl Core {
             return self.answer("demote", Phase::Rejected, Reason::NothingToDo, &session, owner, (0, 0, 0));
         }
         let (own, obstacle) = self.own_nodes(&session, Some(Tier::Device), None);
-        let device = self.copies_of(&own, |s| s.usable(Tier::Device));
+        let device = self.copies_of(&own, FULL, |s| s.usable(Tier::Device));
         let bare = |s: &u32| {
             self.state.slots.get(*s).is_some_and(|s| !s.usable(Tier::Host) && !s.usable(Tier::Storage))
         };
@@ -111,12 +148,15 @@ impl Core {
     fn drop_demoted(&mut self, nodes: &[u32], cause: u64) -> Answer<()> {
         let safe = |s: &Slot| {
             let below = s.usable(Tier::Host) || s.usable(Tier::Storage);
-            s.has(Tier::Device) && below && s.readers[Tier::Device as usize] == 0
+            idle(s, Tier::Device) && below
         };
-        let slots = self.copies_of(nodes, safe);
-        let mut like = Row::new(Kind::Evict, Phase::None);
-        (like.reason, like.cause) = (Reason::Demote, Some(cause));
-        self.drop_copies(&slots, Tier::Device, like)
+        for c in self.state.slotted().collect::<Vec<_>>() {
+            let slots = self.copies_of(nodes, c, safe);
+            let mut like = Row::new(Kind::Evict, Phase::None);
+            (like.reason, like.cause) = (Reason::Demote, Some(cause));
+            self.drop_copies(&slots, Tier::Device, like)?;
+        }
+        Ok(())
     }
 
     pub fn prefetch(&mut self, name: &str, owner: &str) -> Answer<Outcome> {
@@ -202,7 +242,8 @@ impl Core {
 
     /// Hold the path and move until the wish is fulfilled or cannot be.
     fn wait_for(&mut self, answer: &Outcome, wish: Wish, session: Arc<str>, node: u32) -> Answer<()> {
-        let receipt = self.lock(node, Some(session.clone()), None, answer.seq, Arc::from([]))?;
+        let live = Live { tail: Arc::from([]), from: 0, branch: 0, seq: answer.seq, failed: BTreeSet::new() };
+        let receipt = self.lock(node, Some(session.clone()), None, live)?;
         let hint = Hint { wish, session, receipt, seq: answer.seq, ops: BTreeSet::new() };
         self.hints.insert(answer.hint, hint);
         self.advance(answer.hint)
@@ -227,25 +268,26 @@ impl Core {
             receipt: Some(hint.receipt),
             cause: Some(hint.seq),
         };
-        match hint.wish {
-            Wish::Pin(Tier::Device) => {
-                self.bring_to_device(hint.receipt)?;
-            }
-            Wish::Pin(_) => {
-                self.back_up(node, &asker, |id, _| !failed.contains(&id))?;
-                self.fetch(node, &asker, &failed)?;
-            }
-            Wish::Prefetch => {
-                self.fetch(node, &asker, &failed)?;
-            }
-            Wish::Demote => {
-                let bare = |id, slot: &Slot| !slot.usable(Tier::Storage) && !failed.contains(&id);
-                self.back_up(node, &asker, bare)?;
+        let wanted = |_: &Core, id: u32, slot: &Slot| match hint.wish {
+            Wish::Demote => !slot.usable(Tier::Storage) && !failed.contains(&id),
+            _ => !failed.contains(&id),
+        };
+        if hint.wish == Wish::Pin(Tier::Device) {
+            self.bring_to_device(hint.receipt, None)?;
+        } else {
+            for c in self.state.slotted().collect::<Vec<_>>() {
+                if hint.wish != Wish::Prefetch {
+                    self.back_up(node, c, &asker, wanted)?;
+                }
+                if hint.wish != Wish::Demote {
+                    self.fetch(node, c, &asker, &failed)?;
+                }
             }
         }
         let tier = match hint.wish {
-            Wish::Pin(Tier::Device) => Tier::Device,
-            _ => Tier::Host,
+            Wish::Pin(tier) => tier,
+            Wish::Demote => self.way_down(FULL, Tier::Device).map_or(Tier::Host, |(_, below)| below),
+            Wish::Prefetch => Tier::Host,
         };
         let ops = self.ops_bringing(node, tier);
         if ops.is_empty() {

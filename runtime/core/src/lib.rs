@@ -1,19 +1,24 @@
 //! The heart of kvctl: a deterministic state machine that decides where the pages of a KV cache live.
 //!
 //! Commands go in, actions and rows of the log come out; somebody else moves the bytes. No I/O, no clock, no
-//! tensor, no random number. Read in this order: `records` (what there is), `apply` (what a row does to it),
-//! `core` (how decisions become rows), then the commands: `sessions`, `find`, `locks`, `compute`, `moves`,
-//! `leases`, `hints`.
+//! tensor, no random number. Read in this order: `families` (how kinds of state differ), `records` and `slots` (what
+//! there is), `apply` (what a row does to it), `core` and `evict` (how decisions become rows), then the commands:
+//! `namespaces`, `sessions`, `find`, `locks`, `compute`, `observe`, `moves`, `leases`, `hints`.
 
 pub mod apply;
 pub mod arena;
 pub mod bitmap;
 pub mod check;
+pub mod children;
+pub mod chunks;
 pub mod columns;
 pub mod command;
 pub mod compute;
+pub mod config;
 pub mod core;
 pub mod digest;
+pub mod evict;
+pub mod families;
 pub mod find;
 pub mod ghosts;
 pub mod hints;
@@ -22,10 +27,16 @@ pub mod leases;
 pub mod locks;
 pub mod log;
 pub mod members;
+pub mod mixer;
 pub mod moves;
 pub mod names;
+pub mod namespaces;
+pub mod observe;
 pub mod order;
-mod python;
+pub mod pieces;
+pub mod policy;
+pub mod presence;
+pub mod queue;
 pub mod records;
 pub mod refusal;
 pub mod replica;
@@ -33,5 +44,8 @@ pub mod report;
 pub mod row;
 pub mod runs;
 pub mod sessions;
+pub mod slots;
 pub mod state;
+pub mod strip;
 pub mod table;
+mod python;

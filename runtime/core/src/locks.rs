@@ -1,6 +1,5 @@
 //! Locks: a path is held for a request, or a hint, until its receipt comes back.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::core::{Core, For, Live};
@@ -15,25 +14,24 @@ impl Core {
         node: u32,
         session: Option<Arc<str>>,
         request: Option<Arc<str>>,
-        cause: u64,
-        tokens: Arc<[u32]>,
+        live: Live,
     ) -> Answer<u64> {
         let receipt = self.number();
         let mut row = Row::new(Kind::Lock, Phase::Acquire);
-        (row.receipt, row.node, row.cause) = (Some(receipt), Some(node), Some(cause));
+        (row.receipt, row.node, row.cause) = (Some(receipt), Some(node), Some(live.seq));
         row.end_page = Some(self.state.path_pages(node));
         (row.session, row.request) = (session.clone(), request);
+        self.set_user(node, &session);
         self.emit(row)?;
-        self.set_user(&self.state.path(node), &session);
-        self.live.insert(receipt, Live { tokens, seq: cause, failed: BTreeSet::new() });
+        self.live.insert(receipt, live);
         Ok(receipt)
     }
 
     pub fn release(&mut self, receipt: u64) -> Answer<()> {
         self.given(receipt)?;
-        let open =
-            self.state.ops.iter().filter(|(_, op)| op.kind == Kind::Alloc && op.receipt == Some(receipt));
-        for op in open.map(|(id, _)| *id).collect::<Vec<_>>() {
+        let mine = |(_, op): &(&u64, &crate::records::Op)| op.kind == Kind::Alloc && op.receipt == Some(receipt);
+        let open: Vec<u64> = self.state.ops.iter().filter(mine).map(|(id, _)| *id).collect();
+        for op in open {
             self.free_reservation(op, Reason::Aborted)?;
         }
         self.unlock(receipt)?;

@@ -41,13 +41,13 @@ impl Log {
         Log { buffer: Arc::default(), origin: Arc::new(origin) }
     }
 
-    pub fn append(&self, row: Row, state_hash: u128) {
+    /// Take over what a command wrote, all at once.
+    pub fn extend(&self, rows: &mut Vec<(Row, u128)>) {
         let mut buffer = self.lock();
-        if buffer.rows.len() >= self.origin.capacity {
-            buffer.rows.pop_front();
-            buffer.dropped += 1;
-        }
-        buffer.rows.push_back((row, state_hash));
+        buffer.rows.extend(rows.drain(..));
+        let excess = buffer.rows.len().saturating_sub(self.origin.capacity);
+        buffer.rows.drain(..excess);
+        buffer.dropped += excess as u64;
     }
 
     pub fn drain(&self, max_rows: usize) -> Result<Option<Message>, String> {

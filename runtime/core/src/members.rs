@@ -3,7 +3,7 @@
 
 use std::ops::Deref;
 
-use crate::digest::Mixer;
+use crate::mixer::Mixer;
 use crate::runs::Run;
 
 const TAG: u64 = 9;

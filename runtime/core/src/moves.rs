@@ -5,17 +5,20 @@ use std::collections::{BTreeSet, HashMap};
 use crate::compute::{pair, unknown_operation};
 use crate::core::{Core, For, group};
 use crate::digest::Digest;
-use crate::names::{Component, Kind, Phase, Reason, Tier};
-use crate::records::{NONE, Slot};
+use crate::families::Shape;
+use crate::names::{Kind, Name, Phase, Reason, Tier};
+use crate::records::NONE;
 use crate::refusal::{Answer, Refusal};
 use crate::row::Row;
-use crate::runs::Run;
+use crate::runs::{Run, Runs};
+use crate::slots::Slot;
 
 /// Bytes for the shell to move.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Action {
     pub op: u64,
     pub kind: Kind,
+    pub component: Name,
     pub tier_from: Tier,
     pub tier_to: Tier,
     pub session: String,
@@ -34,134 +37,224 @@ pub struct Restore {
     pub ops: Vec<u64>,
 }
 
+/// From where to where, and what that is called.
+pub(crate) type Way = (Kind, Tier, Tier);
+
+pub(crate) const BACKUP: Way = (Kind::Backup, Tier::Device, Tier::Host);
+pub(crate) const OFFLOAD: Way = (Kind::Offload, Tier::Host, Tier::Storage);
+pub(crate) const PREFETCH: Way = (Kind::Prefetch, Tier::Storage, Tier::Host);
+pub(crate) const LOAD: Way = (Kind::Load, Tier::Host, Tier::Device);
+/// Without a host tier, storage is next to the device.
+const DIRECT_DOWN: Way = (Kind::Offload, Tier::Device, Tier::Storage);
+const DIRECT_UP: Way = (Kind::Load, Tier::Storage, Tier::Device);
+
 /// Result of one page in a completion.
 pub const ARRIVED: u8 = 1;
 pub const SOURCE_DAMAGED: u8 = 2;
 
 impl Core {
-    pub fn restore(&mut self, receipt: u64) -> Answer<Restore> {
+    /// `into`: for a device that the engine owns, its pages for what is to be loaded, in path order.
+    pub fn restore(&mut self, receipt: u64, into: Option<&[u32]>) -> Answer<Restore> {
         self.given(receipt)?;
-        let restore = self.bring_to_device(receipt)?;
+        if into.is_some() != self.state.is_observed(Tier::Device) {
+            let whose = if into.is_some() { "this runtime owns its device pages: leave `into` out" }
+                else { "the engine owns its device pages: give `into`, the pages to load into" };
+            return Err(Refusal::BadArgument(whose.into()));
+        }
+        let restore = self.bring_to_device(receipt, into)?;
         self.settle()?;
         Ok(restore)
     }
 
-    /// Start what brings the locked path to the device, as far as it goes without a gap.
-    pub(crate) fn bring_to_device(&mut self, receipt: u64) -> Answer<Restore> {
+    /// Start what brings the locked path to the device, as far as it can be resumed there.
+    pub(crate) fn bring_to_device(&mut self, receipt: u64, into: Option<&[u32]>) -> Answer<Restore> {
         let asker = self.for_receipt(receipt)?;
-        let failed = &self.live_of(receipt)?.failed;
+        let node = self.receipt_node(receipt)?;
+        let length = self.state.path_pages(node);
         let mut found = Restore::default();
-        let (mut load, mut prefetch) = (Vec::new(), Vec::new());
-        for (id, slot) in self.state.path_slots(self.receipt_node(receipt)?) {
-            let settled = found.pending == 0 && load.is_empty() && prefetch.is_empty();
-            if slot.usable(Tier::Device) {
-                found.ready += settled as u32;
-            } else if slot.awaits(Tier::Device) {
-                found.pending += 1;
-            } else if failed.contains(&id) || slot.has(Tier::Device) {
-                break;
-            } else if slot.usable(Tier::Host) {
-                load.push(id);
-            } else if slot.awaits(Tier::Host) {
-                found.pending += 1;
-            } else if slot.usable(Tier::Storage) && slot.lacks(Tier::Host) {
-                prefetch.push(id);
-            } else {
-                break;
+        for c in self.state.slotted().collect::<Vec<_>>() {
+            let needed: Vec<u32> = match self.state.shape(c) {
+                Shape::Path => self.state.component_slots(node, c).map(|(id, _)| id).collect(),
+                _ => self.needed_of(receipt, c),
+            };
+            let failed = &self.live_of(receipt)?.failed;
+            let (mut load, mut prefetch) = (Vec::new(), Vec::new());
+            for id in needed {
+                let Some(slot) = self.state.slots.get(id) else { break };
+                if slot.usable(Tier::Device) {
+                    continue;
+                }
+                if slot.awaits(Tier::Device) {
+                    found.pending += 1;
+                } else if failed.contains(&id) || slot.has(Tier::Device) {
+                    break;
+                } else if slot.usable(Tier::Host) || self.is_direct(c) && slot.usable(Tier::Storage) {
+                    load.push(id);
+                } else if slot.awaits(Tier::Host) {
+                    found.pending += 1;
+                } else if slot.usable(Tier::Storage) && slot.lacks(Tier::Host) {
+                    prefetch.push(id);
+                } else {
+                    break;
+                }
+            }
+            let up = if self.is_direct(c) { DIRECT_UP } else { LOAD };
+            for (way, slots) in [(up, load), (PREFETCH, prefetch)] {
+                let pages = into.filter(|_| way.2 == Tier::Device);
+                if let Some((op, pages)) = self.start_move_to(way, c, &slots, &asker, pages)? {
+                    found.ops.push(op);
+                    found.pending += pages;
+                }
             }
         }
-        for (kind, slots) in [(Kind::Load, load), (Kind::Prefetch, prefetch)] {
-            if let Some((op, pages)) = self.start_move(kind, &slots, &asker)? {
-                found.ops.push(op);
-                found.pending += pages;
-            }
-        }
+        found.ready = self.state.resumable(&self.state.path(node), Tier::Device.bit(), length);
         Ok(found)
     }
 
-    /// Back up, in path order, what is wanted of the pages that are on the device and not on the host.
+    /// A spot component's slots that a lock holds, in order.
+    fn needed_of(&self, receipt: u64, component: usize) -> Vec<u32> {
+        let spots = self.state.receipts.get(&receipt).map(|r| r.spots.as_slice()).unwrap_or_default();
+        let mine = spots.iter().filter_map(|id| Some((self.state.slots.get(*id)?, *id)));
+        let mut mine: Vec<(u32, u32)> =
+            mine.filter(|(s, _)| s.component as usize == component).map(|(s, id)| (s.position, id)).collect();
+        mine.sort_unstable();
+        mine.into_iter().map(|(_, id)| id).collect()
+    }
+
+    /// Storage without a host tier before it.
+    fn is_direct(&self, component: usize) -> bool {
+        let pages = self.config.components[component].pages;
+        pages[Tier::Host as usize] == 0 && pages[Tier::Storage as usize] > 0
+    }
+
+    /// Where a component's copies in a tier are written down to, when anywhere.
+    pub(crate) fn way_down(&self, component: usize, tier: Tier) -> Option<(Way, Tier)> {
+        let way = match tier {
+            Tier::Device if self.is_direct(component) => DIRECT_DOWN,
+            Tier::Device => BACKUP,
+            Tier::Host => OFFLOAD,
+            Tier::Storage => return None,
+        };
+        let exists = self.config.components.get(component)?.pages[way.2 as usize] > 0;
+        exists.then_some((way, way.2))
+    }
+
+    /// Write down what is new on a path, as write-through does: what has been used often enough.
+    pub(crate) fn write_down(&mut self, node: u32, asker: &For) -> Answer<()> {
+        for c in self.state.slotted().collect::<Vec<_>>() {
+            let Some((_, below)) = self.way_down(c, Tier::Device) else { continue };
+            let admit = self.config.admit[below as usize - 1];
+            self.back_up(node, c, asker, |core, _, slot| !slot.usable(Tier::Storage) && core.uses(slot) >= admit)?;
+        }
+        Ok(())
+    }
+
+    fn uses(&self, slot: &Slot) -> u32 {
+        self.state.nodes.get(slot.node).map_or(0, |n| n.uses)
+    }
+
+    /// Write down, in path order, what is wanted of the pages that are on the device and not in the tier below.
     pub(crate) fn back_up(
         &mut self,
         node: u32,
+        component: usize,
         asker: &For,
-        wanted: impl Fn(u32, &Slot) -> bool,
+        wanted: impl Fn(&Core, u32, &Slot) -> bool,
     ) -> Answer<Option<(u64, u32)>> {
-        let path = self.state.path_slots(node);
-        let bare = path.filter(|(_, slot)| slot.usable(Tier::Device) && slot.lacks(Tier::Host));
-        let slots: Vec<u32> = bare.filter(|(id, slot)| wanted(*id, slot)).map(|(id, _)| id).collect();
-        self.start_move(Kind::Backup, &slots, asker)
+        let Some((way, below)) = self.way_down(component, Tier::Device) else { return Ok(None) };
+        // Most of a path is written down long since: whole nodes of it are passed by their counts.
+        let mut slots = Vec::new();
+        for id in self.state.path(node) {
+            let Some(record) = self.state.nodes.get(id) else { continue };
+            let part = &record.parts[component];
+            if part.copies[below as usize] == part.slots.len() {
+                continue;
+            }
+            let bare = part.slots.iter().filter_map(|(_, s)| Some((s, self.state.slots.get(s)?)));
+            let bare = bare.filter(|(_, slot)| slot.usable(Tier::Device) && slot.lacks(below));
+            slots.extend(bare.filter(|(id, slot)| wanted(self, *id, slot)).map(|(id, _)| id));
+        }
+        self.start_move(way, component, &slots, asker)
     }
 
     /// Fetch to the host what the path has in storage only.
-    pub(crate) fn fetch(
-        &mut self,
-        node: u32,
-        asker: &For,
-        failed: &BTreeSet<u32>,
-    ) -> Answer<Option<(u64, u32)>> {
-        let mut slots =
-            self.path_where(node, |slot| slot.best() == Some(Tier::Storage) && slot.lacks(Tier::Host));
+    pub(crate) fn fetch(&mut self, node: u32, component: usize, asker: &For, failed: &BTreeSet<u32>) -> Answer<Option<(u64, u32)>> {
+        if self.is_direct(component) {
+            return Ok(None);
+        }
+        let stored = |slot: &Slot| slot.best() == Some(Tier::Storage) && slot.lacks(Tier::Host);
+        let mut slots = self.component_where(node, component, stored);
         slots.retain(|slot| !failed.contains(slot));
-        self.start_move(Kind::Prefetch, &slots, asker)
+        self.start_move(PREFETCH, component, &slots, asker)
     }
 
     pub(crate) fn path_where(&self, node: u32, wanted: impl Fn(&Slot) -> bool) -> Vec<u32> {
         self.state.path_slots(node).filter(|(_, slot)| wanted(slot)).map(|(id, _)| id).collect()
     }
 
+    pub(crate) fn component_where(&self, node: u32, component: usize, wanted: impl Fn(&Slot) -> bool) -> Vec<u32> {
+        let slots = self.state.component_slots(node, component);
+        slots.filter(|(_, slot)| wanted(slot)).map(|(id, _)| id).collect()
+    }
+
     /// Open a move of as many leading slots as there is room for. None when there is none.
-    pub(crate) fn start_move(
+    pub(crate) fn start_move(&mut self, way: Way, component: usize, slots: &[u32], asker: &For) -> Answer<Option<(u64, u32)>> {
+        self.start_move_to(way, component, slots, asker, None)
+    }
+
+    /// The same, into pages of somebody else's tier.
+    fn start_move_to(
         &mut self,
-        kind: Kind,
+        way: Way,
+        component: usize,
         slots: &[u32],
         asker: &For,
+        into: Option<&[u32]>,
     ) -> Answer<Option<(u64, u32)>> {
-        let (from, to) = match kind {
-            Kind::Backup => (Tier::Device, Tier::Host),
-            Kind::Offload => (Tier::Host, Tier::Storage),
-            Kind::Prefetch => (Tier::Storage, Tier::Host),
-            _ => (Tier::Host, Tier::Device),
-        };
-        if slots.is_empty() || self.config.pages[to as usize] == 0 {
+        let (kind, from, to) = way;
+        let observed = self.state.is_observed(to);
+        let exists = observed || self.config.components[component].pages[to as usize] > 0;
+        if slots.is_empty() || !exists || observed && into.is_none() {
             return Ok(None);
         }
         let op = self.number();
         let mut row = Row::new(kind, Phase::Ask);
         (row.op, row.receipt, row.cause) = (Some(op), asker.receipt, asker.cause);
         (row.session, row.request) = (asker.session.clone(), asker.request.clone());
-        (row.tier_from, row.tier_to, row.component) = (Some(from), Some(to), Some(Component::Full));
+        (row.tier_from, row.tier_to) = (Some(from), Some(to));
+        row.component = Some(self.state.name_of(component));
         row.pages = Some(slots.len() as u32);
         let ask = self.emit(row.clone())?;
         row.cause = Some(ask);
-        // Writing down never pushes out what was used since: that would trade a newer page for an older one.
-        let used = slots
-            .last()
-            .and_then(|s| self.state.nodes.get(self.state.slots.get(*s)?.node))
-            .map(|n| n.last_use);
-        let older_than = used.filter(|_| to > from);
-        let room = self.make_room(to, slots.len() as u32, older_than, ask)?;
+        let room = match into {
+            Some(pages) => pages.len().min(slots.len()) as u32,
+            None => {
+                // Writing down never pushes out what was used since: that would trade a newer page for an older one.
+                let older_than = slots.last().and_then(|s| self.last_use(*s)).filter(|_| to > from);
+                self.make_room(component, to, slots.len() as u32, older_than, ask)?
+            }
+        };
         if room < slots.len() as u32 {
             let missing = Some(slots.len() as u32 - room);
-            self.emit(Row {
-                phase: Phase::Fail,
-                reason: Reason::NoRoom,
-                op: None,
-                pages: missing,
-                ..row.clone()
-            })?;
+            self.emit(Row { phase: Phase::Fail, reason: Reason::NoRoom, op: None, pages: missing, ..row.clone() })?;
         }
         if room == 0 {
             return Ok(None);
         }
         let slots = &slots[..room as usize];
-        let pages = self.state.pools[to as usize].pages.choose(room);
-        let action = self.action(op, kind, (from, to), slots, &pages, asker)?;
+        let pages: Vec<Run> = match into {
+            Some(pages) => pages[..room as usize].iter().copied().collect::<Runs>().as_runs().to_vec(),
+            None => self.state.pools[component][to as usize].pages.choose(room),
+        };
+        let action = self.action(op, way, component, slots, &pages, asker)?;
+        let deadline = (self.config.move_timeout > 0).then(|| self.now.saturating_add(self.config.move_timeout));
         for (slot, _, page, count) in &action.runs {
             self.emit(Row {
                 phase: Phase::Reserve,
                 slot_from: Some(*slot),
                 page_from: Some(*page),
                 pages: Some(*count),
+                score: deadline,
                 ..row.clone()
             })?;
         }
@@ -169,11 +262,19 @@ impl Core {
         Ok(Some((op, room)))
     }
 
+    /// When a page was last used, as its component counts.
+    fn last_use(&self, slot: u32) -> Option<i64> {
+        match self.state.spots.get(&slot) {
+            Some(spot) => Some(spot.last_use),
+            None => self.state.nodes.get(self.state.slots.get(slot)?.node).map(|n| n.last_use),
+        }
+    }
+
     fn action(
         &self,
         op: u64,
-        kind: Kind,
-        (from, to): (Tier, Tier),
+        (kind, from, to): Way,
+        component: usize,
         slots: &[u32],
         pages: &[Run],
         asker: &For,
@@ -182,6 +283,7 @@ impl Core {
         let mut action = Action {
             op,
             kind,
+            component: self.state.name_of(component),
             tier_from: from,
             tier_to: to,
             session,
@@ -199,8 +301,8 @@ impl Core {
                     Some((s, a, b, n)) if *s + *n == id && *a + *n == source && *b + *n == target => *n += 1,
                     _ => action.runs.push((id, source, target, 1)),
                 }
-                action.keys.push(slot.digest);
-                action.owners.push((self.state.slots.generation(id) as u64) << 32 | id as u64);
+                action.keys.push(self.digest_of(id));
+                action.owners.push(self.state.slots.owner(id));
                 action.positions.push(slot.position);
             }
         }
@@ -228,12 +330,16 @@ impl Core {
             return Err(Refusal::BadArgument(format!("a page's result is {result}; it must be 0, 1 or 2")));
         }
         let from = op.tier_from.ok_or_else(|| Refusal::Internal("a move from nowhere".into()))?;
-        let result_of: HashMap<u32, u8> = op.slots.iter().copied().zip(results.iter().copied()).collect();
+        let mut result_of: HashMap<u32, u8> = op.slots.iter().copied().zip(results.iter().copied()).collect();
+        for slot in op.slots.iter().filter(|slot| self.torn.remove(&(id, **slot))) {
+            result_of.insert(*slot, 0);
+        }
         let mut row = Row::new(op.kind, Phase::Commit);
         row.detail = (!detail.is_empty()).then(|| detail.into());
         (row.op, row.receipt) = (Some(id), op.receipt);
         (row.session, row.request) = (op.session.clone(), op.request.clone());
         (row.tier_from, row.tier_to) = (Some(from), Some(op.tier_to));
+        row.component = Some(self.state.name_of(op.component as usize));
         for (run, result) in group(&op.slots, |slot| result_of[slot]) {
             let mut row = Row { slot_from: Some(run.first), pages: Some(run.count), ..row.clone() };
             row.reason = match result {
@@ -267,10 +373,11 @@ impl Core {
             live.failed.extend(op.slots.iter().filter(|s| result_of[s] != ARRIVED));
         }
         if op.kind == Kind::Backup && self.config.write_through {
-            let lacks = |s: &u32| self.state.slots.get(*s).is_some_and(|s| s.lacks(Tier::Storage));
-            let slots: Vec<u32> = arrived.into_iter().filter(lacks).collect();
+            let admit = self.config.admit[Tier::Storage as usize - 1];
+            let wanted = |s: &u32| self.state.slots.get(*s).is_some_and(|s| s.lacks(Tier::Storage) && self.uses(s) >= admit);
+            let slots: Vec<u32> = arrived.into_iter().filter(wanted).collect();
             let asker = For { session: op.session, request: op.request, receipt: None, cause: Some(done) };
-            self.start_move(Kind::Offload, &slots, &asker)?;
+            self.start_move(OFFLOAD, op.component as usize, &slots, &asker)?;
         }
         self.hints_after(id)?;
         self.settle()
@@ -283,6 +390,7 @@ impl Core {
         (row.node, row.slot_from, row.pages) = (Some(record.node), Some(slot), Some(1));
         (row.tier_from, row.end_page, row.cause) = (Some(tier), Some(record.position + 1), Some(cause));
         (row.session, row.reason) = (self.user(record.node), Reason::Damaged);
+        row.component = Some(self.state.name_of(record.component as usize));
         self.emit(row)?;
         Ok(true)
     }
@@ -296,5 +404,21 @@ impl Core {
         let marked = self.mark_damaged(slot, tier, self.state.seq)?;
         self.settle()?;
         Ok(marked)
+    }
+
+    /// Give up moves that have taken too long. Their pages stay fenced until the shell's completion arrives.
+    pub(crate) fn abort_late(&mut self) -> Answer<()> {
+        if self.config.move_timeout == 0 {
+            return Ok(());
+        }
+        let late = |op: &crate::records::Op| op.deadline > 0 && op.deadline <= self.now && !op.draining;
+        let late: Vec<(u64, Kind)> =
+            self.state.ops.iter().filter(|(_, op)| late(op)).map(|(id, op)| (*id, op.kind)).collect();
+        for (id, kind) in late {
+            let mut row = Row::new(kind, Phase::Abort);
+            (row.op, row.reason) = (Some(id), Reason::Timeout);
+            self.emit(row)?;
+        }
+        Ok(())
     }
 }

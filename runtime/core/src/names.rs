@@ -1,5 +1,8 @@
 //! The closed vocabularies of the log. A name never changes its meaning; new ones are appended.
 
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
 macro_rules! vocabulary {
     ($(#[$doc:meta])* $name:ident { $($variant:ident = $text:literal),* $(,)? }) => {
         $(#[$doc])*
@@ -46,6 +49,7 @@ vocabulary! {
         Accepted = "accepted", Clipped = "clipped", Deferred = "deferred", Rejected = "rejected",
         Completed = "completed", Expired = "expired",
         Start = "start", End = "end", Check = "check", Violation = "violation", Inject = "inject",
+        Component = "component", Gone = "gone", Expect = "expect", Retire = "retire",
     }
 }
 
@@ -64,6 +68,8 @@ vocabulary! {
         NotStored = "not_stored", NothingToDo = "nothing_to_do", InFlight = "in_flight",
         Compute = "compute", Backup = "backup", Load = "load", Offload = "offload",
         Prefetch = "prefetch", Read = "read", Sweep = "sweep", Peer = "peer",
+        OutOfWindow = "out_of_window", Orphaned = "orphaned", Retired = "retired", Superseded = "superseded",
+        Retain = "retain", Share = "share", Observed = "observed", Forgotten = "forgotten",
     }
 }
 
@@ -73,8 +79,34 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// State family that the tree carries.
-    Component { Full = "full" }
+    /// What the tree's keys are made of.
+    KeyKind { Tokens = "tokens", Pairs = "pairs", Digests = "digests" }
+}
+
+vocabulary! {
+    /// How a component's pages live in the tree; one file each in `families`.
+    FamilyName { Full = "full", Swa = "swa", Mamba = "mamba", Sidecar = "sidecar", Spans = "spans" }
+}
+
+/// A component's or policy's name: chosen by whoever configures an engine, compared by many rows.
+pub type Name = &'static str;
+
+/// Names are kept for good, so that rows can point at them. A log of somebody else's making cannot fill memory:
+/// beyond this many the next one is refused.
+const MOST_NAMES: usize = 4096;
+
+pub fn name(text: &str) -> Option<Name> {
+    static NAMES: Mutex<BTreeSet<Name>> = Mutex::new(BTreeSet::new());
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.get(text) {
+        return Some(known);
+    }
+    if names.len() >= MOST_NAMES {
+        return None;
+    }
+    let kept: Name = Box::leak(text.to_string().into_boxed_str());
+    names.insert(kept);
+    Some(kept)
 }
 
 impl Tier {

@@ -1,44 +1,115 @@
-//! What the state is made of. Everything that `mix` names is in the hash; the rest is counted from it
-//! and proven by `check`.
+//! What the state is made of, beside its slots. Everything that `mix` names is in the hash; the rest is counted
+//! from it and proven by `check`.
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::arena::Record;
-use crate::digest::{Digest, Mixer};
+use crate::families::{Family, Shape};
 use crate::members::Members;
-use crate::names::{Component, Kind, Reason, Tier};
-use crate::runs::Runs;
+use crate::mixer::Mixer;
+use crate::names::{FamilyName, Kind, Name, Reason, Tier};
+use crate::strip::Strip;
 
 /// "No such number" in records.
 pub const NONE: u32 = u32::MAX;
+/// The component that every path has.
+pub const FULL: usize = 0;
 
-/// A stretch of pages with one parent. Its last page may have children; no other may.
+/// A family of state that pages carry. The first is always `full`.
 #[derive(Clone, Debug)]
-pub struct Node {
-    pub namespace: u32,
-    pub parent: u32,
-    /// Pages between the root and this node.
-    pub start: u32,
-    /// Receipts, leases by tier and session paths that end here or below.
-    pub locks: u32,
-    pub leases: [u32; 3],
-    pub sessions: u32,
-    pub last_use: i64,
-    pub uses: u32,
+pub struct Component {
+    pub name: Name,
+    pub kind: FamilyName,
+    pub family: Arc<dyn Family>,
+    /// Component that it goes with, for a sidecar.
+    pub follows: Option<usize>,
+    /// The family's number: see `families::make`.
+    pub number: u32,
+    pub page_bytes: u64,
+}
 
-    // Counted, not hashed: slots say it.
-    pub slots: Runs,
-    pub kids: u32,
-    /// Copies by tier in this node, and children that have copies in or below them.
+impl Component {
+    pub fn shape(&self) -> Shape {
+        self.family.shape()
+    }
+}
+
+/// One component's pages in one node.
+#[derive(Clone, Debug, Default)]
+pub struct Part {
+    pub slots: Strip,
+    // Counted from the slots.
+    /// Copies by tier here, and children that have copies in or below them.
     pub copies: [u32; 3],
     pub kids_with: [u32; 3],
     /// Copies that are damaged and wait to be dropped.
     pub bad: u32,
 }
 
+impl Part {
+    pub fn has_below(&self, tier: Tier) -> bool {
+        self.copies[tier as usize] > 0 || self.kids_with[tier as usize] > 0
+    }
+}
+
+/// A stretch of pages with one parent. Its last page may have children; no other may.
+#[derive(Clone, Debug)]
+pub struct Node {
+    pub namespace: u32,
+    pub parent: u32,
+    /// Pages between the root and this node, and in it.
+    pub start: u32,
+    pub pages: u32,
+    /// Receipts, leases by tier, retains and session paths that end here or below.
+    pub locks: u32,
+    pub leases: [u32; 3],
+    pub retains: u32,
+    pub sessions: u32,
+    pub created: i64,
+    pub last_use: i64,
+    pub uses: u32,
+    /// The last session that had this on its path went another way, and nobody has used it since.
+    pub superseded: bool,
+    /// Of its last user.
+    pub priority: i32,
+    /// When somebody whose path this is on is expected back, ns; 0 when nobody said, or when it has been used since.
+    pub returns_at: i64,
+    pub parts: SmallVec<[Part; 1]>,
+    // Counted.
+    pub kids: u32,
+}
+
 impl Node {
+    pub fn new(namespace: u32, parent: u32, start: u32, clock: i64, components: usize) -> Self {
+        Node {
+            namespace,
+            parent,
+            start,
+            pages: 0,
+            locks: 0,
+            leases: [0; 3],
+            retains: 0,
+            sessions: 0,
+            created: clock,
+            last_use: clock,
+            uses: 0,
+            superseded: false,
+            priority: 0,
+            returns_at: 0,
+            parts: std::iter::repeat_with(Part::default).take(components).collect(),
+            kids: 0,
+        }
+    }
+
     pub fn end(&self) -> u32 {
-        self.start + self.slots.len()
+        self.start + self.pages
+    }
+
+    /// `full`'s slots, one for every page.
+    pub fn slots(&self) -> &Strip {
+        &self.parts[FULL].slots
     }
 
     pub fn is_held(&self, tier: Tier) -> bool {
@@ -47,11 +118,13 @@ impl Node {
 
     /// Nothing would miss it.
     pub fn is_unnamed(&self) -> bool {
-        self.locks == 0 && self.leases == [0; 3] && self.sessions == 0 && self.kids == 0
+        self.locks == 0 && self.leases == [0; 3] && self.retains == 0 && self.sessions == 0 && self.kids == 0
     }
 
-    pub fn has_below(&self, tier: Tier) -> bool {
-        self.copies[tier as usize] > 0 || self.kids_with[tier as usize] > 0
+    /// Whether every page of a component is on the device, undamaged: the common case, told without looking.
+    pub fn is_whole_on_device(&self, component: usize) -> bool {
+        let part = &self.parts[component];
+        part.bad == 0 && part.copies[Tier::Device as usize] == self.pages
     }
 }
 
@@ -59,100 +132,55 @@ impl Record for Node {
     const TAG: u64 = 1;
     fn mix(&self, m: &mut Mixer) {
         m.word((self.namespace as u64) << 32 | self.parent as u64);
-        m.word((self.start as u64) << 32 | self.locks as u64);
-        m.word((self.leases[0] as u64) << 32 | self.leases[1] as u64);
-        m.word((self.leases[2] as u64) << 32 | self.sessions as u64);
-        m.word(self.last_use as u64);
-        m.word(self.uses as u64);
-    }
-}
-
-/// One logical page. Its bytes may be in several tiers at once, or in none (a hole that a path names).
-#[derive(Clone, Debug)]
-pub struct Slot {
-    /// The node that has it, or NONE while only an operation does.
-    pub node: u32,
-    /// Index of the page in its sequence.
-    pub position: u32,
-    pub component: Component,
-    /// Tier bits: settled copies, copies being written, copies known to be damaged, copies of a tier
-    /// that somebody else owns.
-    pub here: u8,
-    pub coming: u8,
-    pub bad: u8,
-    pub observed: u8,
-    /// Operations reading each tier's copy.
-    pub readers: [u8; 3],
-    /// Page in each tier's pool; NONE where there is neither a copy nor one coming.
-    pub page: [u32; 3],
-    /// The row that took the last copy away, and why.
-    pub lost: u64,
-    pub lost_why: Reason,
-    pub digest: Digest,
-}
-
-impl Slot {
-    pub fn new(node: u32, position: u32) -> Self {
-        Slot {
-            node,
-            position,
-            component: Component::Full,
-            here: 0,
-            coming: 0,
-            bad: 0,
-            observed: 0,
-            readers: [0; 3],
-            page: [NONE; 3],
-            lost: 0,
-            lost_why: Reason::None,
-            digest: [0; 32],
+        m.word((self.start as u64) << 32 | self.pages as u64);
+        m.word((self.locks as u64) << 32 | self.sessions as u64);
+        m.word((self.uses as u64) << 32 | (self.retains as u64) << 1 | self.superseded as u64);
+        if self.leases != [0; 3] {
+            m.word((self.leases[0] as u64) << 32 | self.leases[1] as u64);
+            m.word((self.leases[2] as u64) << 32 | 1);
         }
-    }
-
-    /// A settled copy that may be served or moved.
-    pub fn usable(&self, tier: Tier) -> bool {
-        (self.here & !self.bad) & tier.bit() != 0
-    }
-
-    pub fn has(&self, tier: Tier) -> bool {
-        self.here & tier.bit() != 0
-    }
-
-    pub fn awaits(&self, tier: Tier) -> bool {
-        self.coming & tier.bit() != 0
-    }
-
-    /// Neither a copy there, not even a damaged one, nor one on its way.
-    pub fn lacks(&self, tier: Tier) -> bool {
-        (self.here | self.coming) & tier.bit() == 0
-    }
-
-    pub fn best(&self) -> Option<Tier> {
-        Tier::ALL.iter().copied().find(|t| self.usable(*t))
-    }
-
-    pub fn is_gone(&self) -> bool {
-        self.here == 0 && self.coming == 0
+        if (self.priority, self.returns_at) != (0, 0) {
+            m.word((self.priority as u32 as u64) << 32 | 2);
+            m.word(self.returns_at as u64);
+        }
+        m.word(self.created as u64);
+        m.word(self.last_use as u64);
+        self.parts.iter().for_each(|part| m.word(part.slots.hash()));
     }
 }
 
-impl Record for Slot {
-    const TAG: u64 = 2;
+/// What is kept of a spot component's slot beside the slot: who holds it, and its use.
+#[derive(Clone, Debug, Default)]
+pub struct Spot {
+    pub locks: u32,
+    pub leases: [u32; 3],
+    pub created: i64,
+    pub last_use: i64,
+    pub uses: u32,
+}
+
+impl Spot {
+    pub fn is_held(&self, tier: Tier) -> bool {
+        self.locks > 0 || self.leases[tier as usize] > 0
+    }
+}
+
+impl Record for Spot {
+    const TAG: u64 = 8;
     fn mix(&self, m: &mut Mixer) {
-        m.word((self.node as u64) << 32 | self.position as u64);
-        let bits = [self.component as u8, self.here, self.coming, self.bad, self.observed];
-        let r = self.readers;
-        m.word(u64::from_le_bytes([bits[0], bits[1], bits[2], bits[3], bits[4], r[0], r[1], r[2]]));
-        m.word((self.page[0] as u64) << 32 | self.page[1] as u64);
-        m.word((self.page[2] as u64) << 32 | self.lost_why as u64);
-        m.word(self.lost);
-        m.digest(&self.digest);
+        m.word((self.locks as u64) << 32 | self.uses as u64);
+        m.word((self.leases[0] as u64) << 32 | self.leases[1] as u64);
+        m.word(self.leases[2] as u64);
+        m.word(self.created as u64);
+        m.word(self.last_use as u64);
     }
 }
 
 #[derive(Clone, Debug)]
 pub struct Session {
     pub parent: Option<Arc<str>>,
+    pub group: Option<Arc<str>>,
+    pub priority: i32,
     /// Where its last committed path ends; NONE before the first.
     pub node: u32,
     pub last_use: i64,
@@ -162,15 +190,18 @@ impl Record for Session {
     const TAG: u64 = 3;
     fn mix(&self, m: &mut Mixer) {
         m.text(self.parent.as_deref().unwrap_or(""));
+        m.text(self.group.as_deref().unwrap_or(""));
+        m.word(self.priority as u64);
         m.word(self.node as u64);
         m.word(self.last_use as u64);
     }
 }
 
-/// A lock: everything from the root to `node` stays on every tier until it is released.
+/// A lock: the path to `node` stays on every tier until it is released, and of spot components what `spots` lists.
 #[derive(Clone, Debug)]
 pub struct Receipt {
     pub node: u32,
+    pub spots: Vec<u32>,
     pub session: Option<Arc<str>>,
     pub request: Option<Arc<str>>,
 }
@@ -178,19 +209,27 @@ pub struct Receipt {
 impl Record for Receipt {
     const TAG: u64 = 4;
     fn mix(&self, m: &mut Mixer) {
-        m.word(self.node as u64);
+        m.word((self.node as u64) << 32 | self.spots.len() as u64);
+        self.spots.iter().for_each(|slot| m.word(*slot as u64));
         m.text(self.session.as_deref().unwrap_or(""));
         m.text(self.request.as_deref().unwrap_or(""));
     }
 }
 
+/// A claim on a path that ends by itself. What it is worth: `None` is a pin, which nothing evicts in its tier;
+/// `Retain` and `Share` only go after everything else.
 #[derive(Clone, Debug)]
 pub struct Lease {
     pub session: Arc<str>,
     pub owner: Arc<str>,
+    pub worth: Reason,
     pub tier: Tier,
     pub node: u32,
+    pub spots: Vec<u32>,
+    pub ttl: i64,
     pub expires: i64,
+    /// For `Share`: sessions still expected to continue from here.
+    pub forks: u32,
 }
 
 impl Record for Lease {
@@ -199,7 +238,10 @@ impl Record for Lease {
         m.text(&self.session);
         m.text(&self.owner);
         m.word((self.tier as u64) << 32 | self.node as u64);
+        m.word((self.worth as u64) << 32 | self.forks as u64);
+        m.word(self.ttl as u64);
         m.word(self.expires as u64);
+        self.spots.iter().for_each(|slot| m.word(*slot as u64));
     }
 }
 
@@ -207,11 +249,15 @@ impl Record for Lease {
 #[derive(Clone, Debug)]
 pub struct Op {
     pub kind: Kind,
+    /// Of a move; a reservation has slots of several.
+    pub component: u8,
     pub tier_from: Option<Tier>,
     pub tier_to: Tier,
     pub session: Option<Arc<str>>,
     pub request: Option<Arc<str>>,
     pub receipt: Option<u64>,
+    /// When the core gives it up, ns; 0 for never.
+    pub deadline: i64,
     /// Given up, but somebody may still be writing: its pages stay fenced.
     pub draining: bool,
     /// In the action's order.
@@ -222,25 +268,29 @@ impl Record for Op {
     const TAG: u64 = 6;
     fn mix(&self, m: &mut Mixer) {
         let from = self.tier_from.map_or(3, |t| t as u64);
-        m.word((self.kind as u64) << 16 | from << 8 | (self.tier_to as u64) << 1 | self.draining as u64);
+        let tiers = from << 8 | (self.tier_to as u64) << 1 | self.draining as u64;
+        m.word((self.component as u64) << 32 | (self.kind as u64) << 16 | tiers);
         m.text(self.session.as_deref().unwrap_or(""));
         m.text(self.request.as_deref().unwrap_or(""));
         m.word(self.receipt.unwrap_or(0));
+        m.word(self.deadline as u64);
         m.word(self.slots.len() as u64);
         m.word(self.slots.hash());
     }
 }
 
+/// The root under which pages can meet: one model, one revision of its weights, one adapter.
 #[derive(Clone, Debug)]
 pub struct Namespace {
     pub name: Arc<str>,
     pub root: u32,
+    pub retired: bool,
 }
 
 impl Record for Namespace {
     const TAG: u64 = 7;
     fn mix(&self, m: &mut Mixer) {
         m.text(&self.name);
-        m.word(self.root as u64);
+        m.word((self.root as u64) << 1 | self.retired as u64);
     }
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::names::Tier;
-use crate::records::{NONE, Session};
+use crate::names::{Name, Tier};
+use crate::records::{FULL, NONE, Session};
 use crate::state::State;
 
 pub struct SessionReport {
@@ -21,6 +21,7 @@ pub struct SessionReport {
 }
 
 pub struct PoolReport {
+    pub component: Name,
     pub tier: Tier,
     pub capacity: u32,
     pub used: u32,
@@ -38,14 +39,14 @@ impl State {
         let (mut by_tier, mut fastest, mut shared) = ([0; 3], [0; 3], 0);
         if session.node != NONE {
             for (_, node) in self.upward(session.node) {
-                (0..3).for_each(|t| by_tier[t] += node.copies[t]);
-                if node.copies[0] == node.slots.len() && node.bad == 0 {
-                    fastest[0] += node.slots.len();
+                (0..3).for_each(|t| by_tier[t] += node.parts[FULL].copies[t]);
+                if node.is_whole_on_device(FULL) {
+                    fastest[0] += node.pages;
                 } else {
-                    let slots = node.slots.iter().filter_map(|s| self.slots.get(s)?.best());
+                    let slots = node.slots().iter().filter_map(|(_, s)| self.slots.get(s)?.best());
                     slots.for_each(|tier| fastest[tier as usize] += 1);
                 }
-                shared += if node.sessions > 1 { node.slots.len() } else { 0 };
+                shared += if node.sessions > 1 { node.pages } else { 0 };
             }
         }
         let mine = self.leases.iter().filter(|(_, lease)| lease.session == *name);
@@ -64,19 +65,21 @@ impl State {
     }
 
     pub fn pool_reports(&self) -> Vec<PoolReport> {
-        Tier::ALL
-            .iter()
-            .map(|tier| {
-                let pool = &self.pools[*tier as usize];
-                PoolReport {
+        let mut reports = Vec::new();
+        for c in self.slotted() {
+            for tier in Tier::ALL {
+                let pool = &self.pools[c][*tier as usize];
+                reports.push(PoolReport {
+                    component: self.name_of(c),
                     tier: *tier,
                     capacity: pool.pages.capacity(),
-                    used: pool.pages.taken() - pool.fenced,
+                    used: pool.pages.taken() - if pool.observed { 0 } else { pool.fenced },
                     fenced: pool.fenced,
                     free: pool.pages.free(),
                     leased: pool.leased,
-                }
-            })
-            .collect()
+                });
+            }
+        }
+        reports
     }
 }

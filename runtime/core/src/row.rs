@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::digest::Digest;
-use crate::names::{Component, Kind, Phase, Reason, Tier};
+use crate::names::{Kind, Name, Phase, Reason, Tier};
 use crate::runs::Run;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +24,7 @@ pub struct Row {
     pub page_from: Option<u32>,
     pub pages: Option<u32>,
     pub end_page: Option<u32>,
-    pub component: Option<Component>,
+    pub component: Option<Name>,
     pub tier_from: Option<Tier>,
     pub tier_to: Option<Tier>,
     pub tokens: Option<i64>,
@@ -33,7 +33,7 @@ pub struct Row {
     pub bytes: Option<u64>,
     pub duration: Option<i64>,
     pub reason: Reason,
-    pub policy: Option<&'static str>,
+    pub policy: Option<Name>,
     pub score: Option<i64>,
     pub skipped: Option<u32>,
     pub receipt: Option<u64>,

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use crate::core::Core;
 use crate::names::{Kind, Phase, Reason, Tier};
-use crate::records::{NONE, Slot};
+use crate::records::FULL;
 use crate::refusal::{Answer, Refusal};
 use crate::row::Row;
+use crate::slots::Slot;
 
 /// What became of a session's own pages when they were to be dropped.
 #[derive(Default)]
@@ -19,7 +20,7 @@ pub(crate) struct Dropped {
 }
 
 impl Core {
-    pub fn open_session(&mut self, name: &str, parent: &str) -> Answer<()> {
+    pub fn open_session(&mut self, name: &str, parent: &str, group: &str, priority: i32) -> Answer<()> {
         if name.is_empty() {
             return Err(Refusal::BadArgument("a session needs a name".into()));
         }
@@ -29,6 +30,8 @@ impl Core {
         }
         let mut row = Row::new(Kind::Session, Phase::Open);
         (row.session, row.parent_session) = (Some(name.into()), parent);
+        row.detail = (!group.is_empty()).then(|| group.into());
+        row.score = (priority != 0).then_some(priority as i64);
         self.emit(row)?;
         self.settle()
     }
@@ -60,8 +63,8 @@ impl Core {
         let mut dropped =
             Dropped { asked: self.path_where(node, |s| !s.is_gone()).len() as u32, ..Dropped::default() };
         let (own, obstacle) = self.own_nodes(session, None, None);
-        let idle = |s: &Slot| s.here != 0 && s.coming == 0 && s.readers == [0; 3];
-        let slots = self.copies_of(&own, idle);
+        let idle = |s: &Slot| s.here != 0 && s.coming == 0 && !s.is_read();
+        let slots = self.copies_of(&own, FULL, idle);
         dropped.lost = slots.len() as u32;
         dropped.left = dropped.asked - dropped.lost;
         dropped.obstacle = obstacle.or((dropped.left > 0).then_some(Reason::InFlight));
@@ -75,9 +78,22 @@ impl Core {
         Ok(dropped)
     }
 
-    pub(crate) fn session_path(&self, session: &str) -> (u32, u32) {
-        let node = self.state.sessions.get(session).map_or(NONE, |s| s.node);
-        (node, self.state.path_pages(node))
+    /// A session's next turn is expected at `at`, ns; what it needs then is worth more the sooner that is.
+    pub fn expect(&mut self, name: &str, at: i64) -> Answer<()> {
+        let mut row = Row::new(Kind::Session, Phase::Expect);
+        (row.session, row.score) = (Some(self.known(name)?), Some(at));
+        self.emit(row)?;
+        self.settle()
+    }
+
+    /// End every open session of a group of forks. Returns how many there were.
+    pub fn close_group(&mut self, group: &str) -> Answer<u64> {
+        let mine = self.state.sessions.iter().filter(|(_, s)| s.group.as_deref() == Some(group));
+        let names: Vec<Arc<str>> = mine.map(|(name, _)| name.clone()).collect();
+        for name in &names {
+            self.close_session(name)?;
+        }
+        Ok(names.len() as u64)
     }
 
     /// The end of a session's path that only it names and that nobody holds (on `tier`, or on any), in path
@@ -113,8 +129,9 @@ impl Core {
         (own, None)
     }
 
-    pub(crate) fn copies_of(&self, nodes: &[u32], wanted: impl Fn(&Slot) -> bool) -> Vec<u32> {
-        let slots = nodes.iter().filter_map(|n| self.state.nodes.get(*n)).flat_map(|n| n.slots.iter());
+    pub(crate) fn copies_of(&self, nodes: &[u32], component: usize, wanted: impl Fn(&Slot) -> bool) -> Vec<u32> {
+        let nodes = nodes.iter().filter_map(|n| self.state.nodes.get(*n));
+        let slots = nodes.flat_map(|n| n.parts[component].slots.iter().map(|(_, slot)| slot));
         slots.filter(|s| self.state.slots.get(*s).is_some_and(&wanted)).collect()
     }
 }

@@ -1,13 +1,16 @@
 //! The state of one engine's cache, and the small changes that rows are made of. Each keeps the counters
-//! that are derived from records right, and says which nodes it touched.
+//! that are derived from records right, and says what it touched.
 
 use std::sync::Arc;
 
 use crate::arena::Arena;
 use crate::bitmap::Bitmap;
-use crate::digest::Mixer;
-use crate::names::{Reason, Tier};
-use crate::records::{Lease, NONE, Namespace, Node, Op, Receipt, Session, Slot};
+use crate::families::Shape;
+use crate::mixer::Mixer;
+use crate::names::{Name, Reason, Tier};
+use crate::records::{Component, FULL, Lease, NONE, Namespace, Node, Op, Receipt, Session, Spot};
+use crate::runs::Run;
+use crate::slots::{Slot, Slots};
 use crate::table::Table;
 
 /// Most pages of a tier.
@@ -16,6 +19,7 @@ pub const MAX_TIER_PAGES: u32 = 1 << 30;
 /// A row that does not fit the state: impossible in a live core, a broken log in a replica.
 pub type Applied = Result<(), String>;
 
+/// One component's pages of one tier.
 #[derive(Clone, Debug, Default)]
 pub struct Pool {
     pub pages: Bitmap,
@@ -23,6 +27,8 @@ pub struct Pool {
     pub fenced: u32,
     /// Pages under a lease on this tier, present or not.
     pub leased: u32,
+    /// Somebody else's: nothing is allocated here, what we know of it are beliefs.
+    pub observed: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -30,17 +36,20 @@ pub struct State {
     pub seq: u64,
     pub clock: i64,
     pub page_size: u32,
-    pub page_bytes: u64,
+    pub components: Vec<Component>,
+    /// By component and tier.
+    pub pools: Vec<[Pool; 3]>,
     pub namespaces: Arena<Namespace>,
     pub nodes: Arena<Node>,
-    pub slots: Arena<Slot>,
+    pub slots: Slots,
+    pub spots: Table<u32, Spot>,
     pub sessions: Table<Arc<str>, Session>,
     pub receipts: Table<u64, Receipt>,
     pub leases: Table<u64, Lease>,
     pub ops: Table<u64, Op>,
-    pub pools: [Pool; 3],
-    /// Nodes changed since somebody last looked; for indexes beside the state.
+    /// What changed since somebody last looked, for indexes beside the state: nodes, and slots of spot components.
     pub touched: Vec<u32>,
+    pub touched_spots: Vec<u32>,
 }
 
 impl State {
@@ -49,20 +58,26 @@ impl State {
             self.namespaces.hash(),
             self.nodes.hash(),
             self.slots.hash(),
+            self.spots.hash(),
             self.sessions.hash(),
             self.receipts.hash(),
             self.leases.hash(),
             self.ops.hash(),
-            self.config_hash(),
         ];
-        parts.iter().fold(0, |sum: u128, part| sum.wrapping_add(*part))
+        parts.iter().fold(self.config_hash(), |sum: u128, part| sum.wrapping_add(*part))
     }
 
-    pub fn config_hash(&self) -> u128 {
-        let mut mixer = Mixer::new(8, 0);
-        mixer.word(self.page_size as u64);
-        mixer.word(self.page_bytes);
-        self.pools.iter().for_each(|pool| mixer.word(pool.pages.capacity() as u64));
+    /// Of what is believed about tiers that somebody else owns; no part of `hash`.
+    pub fn observed_hash(&self) -> u128 {
+        self.slots.observed_hash()
+    }
+
+    fn config_hash(&self) -> u128 {
+        let mut mixer = Mixer::new(8, self.page_size as u64);
+        for (component, pools) in self.components.iter().zip(&self.pools) {
+            mixer.word((component.kind as u64) << 32 | component.number as u64);
+            pools.iter().for_each(|pool| mixer.word((pool.pages.capacity() as u64) << 1 | pool.observed as u64));
+        }
         mixer.finish()
     }
 
@@ -72,6 +87,31 @@ impl State {
 
     pub fn slot(&self, id: u32) -> Result<&Slot, String> {
         self.slots.get(id).ok_or_else(|| format!("slot {id} does not exist"))
+    }
+
+    pub fn component(&self, name: &str) -> Option<usize> {
+        self.components.iter().position(|component| component.name == name)
+    }
+
+    pub fn name_of(&self, component: usize) -> Name {
+        self.components.get(component).map_or("", |c| c.name)
+    }
+
+    pub fn shape(&self, component: usize) -> Shape {
+        self.components.get(component).map_or(Shape::Shadow, Component::shape)
+    }
+
+    pub fn of_shape(&self, shape: Shape) -> impl Iterator<Item = usize> + '_ {
+        (0..self.components.len()).filter(move |c| self.shape(*c) == shape)
+    }
+
+    /// Components that have slots.
+    pub fn slotted(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.components.len()).filter(|c| self.shape(*c) != Shape::Shadow)
+    }
+
+    pub fn is_observed(&self, tier: Tier) -> bool {
+        self.pools.first().is_some_and(|pools| pools[tier as usize].observed)
     }
 
     /// Nodes from `id` up to and without the root.
@@ -92,14 +132,38 @@ impl State {
         nodes
     }
 
-    /// Slots of the path that ends at `id`, in order.
+    /// `full`'s slots of the path that ends at `id`, in order.
     pub fn path_slots(&self, id: u32) -> impl Iterator<Item = (u32, &Slot)> {
+        self.component_slots(id, FULL)
+    }
+
+    /// One component's slots of the path that ends at `id`, in order.
+    pub fn component_slots(&self, id: u32, component: usize) -> impl Iterator<Item = (u32, &Slot)> {
         let nodes = self.path(id).into_iter().filter_map(|n| self.nodes.get(n));
-        nodes.flat_map(|n| n.slots.iter()).filter_map(|s| Some((s, self.slots.get(s)?)))
+        let slots = nodes.flat_map(move |n| n.parts[component].slots.iter());
+        slots.filter_map(|(_, s)| Some((s, self.slots.get(s)?)))
     }
 
     pub fn path_pages(&self, id: u32) -> u32 {
         self.nodes.get(id).map_or(0, Node::end)
+    }
+
+    /// The slot of a component at a page of the path that ends at `node`.
+    pub fn slot_at(&self, node: u32, component: usize, page: u32) -> Option<u32> {
+        let (_, node) = self.upward(node).find(|(_, n)| n.start <= page)?;
+        node.parts[component].slots.get(page)
+    }
+
+    /// Slots of spot components that whoever resumes at the end of this path needs.
+    pub fn needed_spots(&self, node: u32) -> Vec<u32> {
+        let mut slots = Vec::new();
+        for c in self.of_shape(Shape::Spot) {
+            let needed = self.components[c].family.needs(self.path_pages(node));
+            let nodes = self.upward(node).take_while(|(_, n)| n.end() > needed.start);
+            let runs = nodes.flat_map(|(_, n)| n.parts[c].slots.between(needed.start, needed.end).rev());
+            slots.extend(runs.flat_map(|placed| placed.slots().iter()));
+        }
+        slots
     }
 
     pub(crate) fn change_node(&mut self, id: u32, change: impl FnOnce(&mut Node)) -> Applied {
@@ -117,6 +181,26 @@ impl State {
         if self.touched.last() != Some(&node) {
             self.touched.push(node);
         }
+    }
+
+    pub(crate) fn touch_slot(&mut self, slot: u32, component: u8) {
+        if self.shape(component as usize) == Shape::Spot {
+            self.touched_spots.push(slot);
+        }
+    }
+
+    /// What a path says of all its pages has changed: its spots stand differently now.
+    pub(crate) fn touch_spots_of(&mut self, node: u32) {
+        if self.of_shape(Shape::Spot).next().is_none() {
+            return;
+        }
+        let mut spots = std::mem::take(&mut self.touched_spots);
+        for (_, record) in self.upward(node) {
+            for c in self.of_shape(Shape::Spot) {
+                spots.extend(record.parts[c].slots.iter().map(|(_, slot)| slot));
+            }
+        }
+        self.touched_spots = spots;
     }
 
     pub(crate) fn change_slot(&mut self, id: u32, change: impl FnOnce(&mut Slot)) -> Applied {
@@ -137,69 +221,93 @@ impl State {
         Ok(())
     }
 
-    /// A copy settles in a tier; `also` changes what else its slot says then.
-    pub(crate) fn copy_arrives(&mut self, slot: u32, tier: Tier, also: impl FnOnce(&mut Slot)) -> Applied {
-        self.change_slot(slot, |s| {
-            also(s);
-            s.here |= tier.bit();
-        })?;
-        self.count_copies(self.slot(slot)?.node, tier, 1)
-    }
-
-    /// A copy leaves a tier, and its page is free. When it was the last one, row `seq` took it.
-    pub(crate) fn copy_leaves(&mut self, slot: u32, tier: Tier, seq: u64, why: Reason) -> Applied {
-        let record = self.slot(slot)?;
-        let (node, page) = (record.node, record.page[tier as usize]);
-        if !record.has(tier) {
-            return Err(format!("slot {slot} has no copy on {}", tier.name()));
+    pub(crate) fn change_spots(&mut self, slots: &[u32], mut change: impl FnMut(&mut Spot)) -> Applied {
+        for slot in slots {
+            let found = self.spots.update(slot, &mut change);
+            found.ok_or_else(|| format!("slot {slot} is not one of a spot component"))?;
+            self.touched_spots.push(*slot);
         }
-        if record.bad & tier.bit() != 0 && node != NONE {
-            self.count_in_node(node, |n| n.bad -= 1)?;
-        }
-        self.change_slot(slot, |s| {
-            s.here &= !tier.bit();
-            s.bad &= !tier.bit();
-            s.page[tier as usize] = NONE;
-            if s.is_gone() {
-                (s.lost, s.lost_why) = (seq, why);
-            }
-        })?;
-        self.free_page(tier, page)?;
-        self.count_copies(node, tier, -1)
-    }
-
-    /// A page of a tier's pool is taken, to be written.
-    pub(crate) fn fence_page(&mut self, tier: Tier, page: u32) -> Applied {
-        let pool = &mut self.pools[tier as usize];
-        if !pool.pages.take_one(page) {
-            return Err(format!("page {page} of {} is taken or out of range", tier.name()));
-        }
-        pool.fenced += 1;
         Ok(())
     }
 
-    pub(crate) fn unfence_page(&mut self, tier: Tier) {
-        self.pools[tier as usize].fenced -= 1;
+    /// A run of copies leaves a tier, and its pages are free. Where one was the last, row `seq` took it.
+    pub(crate) fn copies_leave(&mut self, run: Run, tier: Tier, seq: u64, why: Reason) -> Applied {
+        let first = self.slot(run.first)?;
+        let (node, component) = (first.node, first.component);
+        let (mut bad, t) = (0, tier as usize);
+        for id in run.iter() {
+            let slot = self.slot(id)?;
+            if !slot.has(tier) || (slot.node, slot.component) != (node, component) {
+                return Err(format!("slot {id} has no copy on {}, or is not in node {node}", tier.name()));
+            }
+            let page = slot.page[t];
+            bad += (slot.bad & tier.bit() != 0) as u32;
+            let last = slot.here == tier.bit() && slot.coming == 0;
+            let leave = |s: &mut Slot| {
+                s.here &= !tier.bit();
+                s.bad &= !tier.bit();
+                s.page[t] = NONE;
+            };
+            if last {
+                self.change_slot(id, |s| {
+                    leave(s);
+                    (s.lost, s.lost_why) = (seq, why);
+                })?;
+            } else {
+                self.slots.update_copies(id, &[tier as u8], leave);
+            }
+            self.free_page(component, tier, page)?;
+            self.touch_slot(id, component);
+        }
+        if bad > 0 && node != NONE {
+            self.count_in_node(node, |n| n.parts[component as usize].bad -= bad)?;
+        }
+        self.count_copies(node, component, tier, -(run.count as i32))
     }
 
-    pub(crate) fn free_page(&mut self, tier: Tier, page: u32) -> Applied {
-        if !self.pools[tier as usize].pages.release_one(page) {
+    /// A run of pages of a pool is taken, to be written.
+    pub(crate) fn fence(&mut self, component: u8, tier: Tier, pages: Run) -> Applied {
+        let pool = self.pool(component, tier)?;
+        if !pool.observed && !pool.pages.take(pages) {
+            return Err(format!("pages {pages:?} of {} are taken or out of range", tier.name()));
+        }
+        pool.fenced += pages.count;
+        Ok(())
+    }
+
+    pub(crate) fn unfence(&mut self, component: u8, tier: Tier, count: u32) -> Applied {
+        let pool = self.pool(component, tier)?;
+        let left = pool.fenced.checked_sub(count);
+        pool.fenced = left.ok_or_else(|| format!("{count} pages of {} are not fenced", tier.name()))?;
+        Ok(())
+    }
+
+    pub(crate) fn free_page(&mut self, component: u8, tier: Tier, page: u32) -> Applied {
+        let pool = self.pool(component, tier)?;
+        if !pool.observed && !pool.pages.release_one(page) {
             return Err(format!("page {page} of {} is free already", tier.name()));
         }
         Ok(())
     }
 
+    pub(crate) fn pool(&mut self, component: u8, tier: Tier) -> Result<&mut Pool, String> {
+        let pools = self.pools.get_mut(component as usize);
+        let missing = || format!("component {component} does not exist");
+        Ok(&mut pools.ok_or_else(missing)?[tier as usize])
+    }
+
     /// Add to a node's copies; tell the ancestors when a subtree starts or ceases to have any.
-    pub(crate) fn count_copies(&mut self, node: u32, tier: Tier, by: i32) -> Applied {
-        let t = tier as usize;
+    pub(crate) fn count_copies(&mut self, node: u32, component: u8, tier: Tier, by: i32) -> Applied {
+        let (c, t) = (component as usize, tier as usize);
         let (mut at, mut delta, mut own) = (node, by, true);
         while at != NONE && delta != 0 {
             let (mut parent, mut before, mut after) = (NONE, false, false);
             self.count_in_node(at, |n| {
-                before = n.has_below(tier);
-                let count = if own { &mut n.copies[t] } else { &mut n.kids_with[t] };
+                let part = &mut n.parts[c];
+                before = part.has_below(tier);
+                let count = if own { &mut part.copies[t] } else { &mut part.kids_with[t] };
                 *count = count.wrapping_add_signed(delta);
-                after = n.has_below(tier);
+                after = part.has_below(tier);
                 parent = n.parent;
             })?;
             delta = after as i32 - before as i32;

@@ -6,7 +6,7 @@ use std::ops::Bound::Included;
 use std::sync::Arc;
 
 use crate::arena::Record;
-use crate::digest::Mixer;
+use crate::mixer::Mixer;
 
 pub trait Key: Ord {
     fn mix(&self, mixer: &mut Mixer);
@@ -15,6 +15,12 @@ pub trait Key: Ord {
 impl Key for u64 {
     fn mix(&self, mixer: &mut Mixer) {
         mixer.word(*self);
+    }
+}
+
+impl Key for u32 {
+    fn mix(&self, mixer: &mut Mixer) {
+        mixer.word(*self as u64);
     }
 }
 

@@ -3,8 +3,10 @@
 use super::need;
 use crate::members::Members;
 use crate::names::{Phase, Tier};
-use crate::records::{NONE, Op, Slot};
+use crate::records::{FULL, NONE, Op};
 use crate::row::Row;
+use crate::runs::Run;
+use crate::slots::Slot;
 use crate::state::{Applied, State};
 
 impl State {
@@ -12,14 +14,18 @@ impl State {
         let Some(id) = row.op else { return Ok(()) };
         match row.phase {
             Phase::Grant => {
+                let component = self.component_of(row)?;
+                let d = Tier::Device as usize;
                 self.join_op(id, row, None, Tier::Device)?;
                 let page_from = need(&row.page_from, "page_from", row)?;
-                for (i, slot) in row.slots().iter().enumerate() {
-                    let page = page_from + i as u32;
-                    self.fence_page(Tier::Device, page)?;
-                    let mut record = Slot::new(NONE, NONE);
+                let run = row.slots();
+                self.fence(component, Tier::Device, Run { first: page_from, count: run.count })?;
+                // A page that is planned for one position says so; the others get theirs when they are committed.
+                let position = row.end_page.map_or(NONE, |end| end.wrapping_sub(run.count));
+                for (i, slot) in run.iter().enumerate() {
+                    let mut record = Slot::new(component, NONE, position.saturating_add(i as u32));
                     record.coming = Tier::Device.bit();
-                    record.page[Tier::Device as usize] = page;
+                    record.page[d] = page_from + i as u32;
                     if !self.slots.insert(slot, record) {
                         return Err(format!("slot {slot} exists or cannot exist"));
                     }
@@ -33,18 +39,51 @@ impl State {
 
     pub(super) fn apply_evict(&mut self, row: &Row) -> Applied {
         let tier = need(&row.tier_from, "tier_from", row)?;
-        for slot in row.slots().iter() {
-            if row.phase == Phase::Marked {
-                self.change_slot(slot, |s| s.bad |= tier.bit())?;
-                self.count_in_node(self.slot(slot)?.node, |n| n.bad += 1)?;
-                continue;
+        let run = row.slots();
+        if run.count == 0 || run.first.checked_add(run.count).is_none() {
+            return Err(format!("evict row {} has no slots", row.seq));
+        }
+        if row.phase == Phase::Marked {
+            for slot in run.iter() {
+                self.slots.update_copies(slot, &[tier as u8], |s| s.bad |= tier.bit());
+                let (node, component) = self.slot(slot).map(|s| (s.node, s.component))?;
+                self.count_in_node(node, |n| n.parts[component as usize].bad += 1)?;
+                self.touch_slot(slot, component);
             }
-            if self.slot(slot)?.readers[tier as usize] > 0 {
+            return Ok(());
+        }
+        // What somebody else does with his device, he does whether we read or not.
+        let observed = self.is_observed(tier);
+        for slot in run.iter() {
+            if !observed && self.slot(slot)?.readers[tier as usize] > 0 {
                 return Err(format!("slot {slot} is being read on {}", tier.name()));
             }
-            self.copy_leaves(slot, tier, row.seq, row.reason)?;
         }
-        Ok(())
+        if row.phase == Phase::Gone {
+            return self.evict_for_good(row, run, tier);
+        }
+        self.copies_leave(run, tier, row.seq, row.reason)
+    }
+
+    /// The last copies of a node's last pages go, and nobody names them: their slots go too.
+    fn evict_for_good(&mut self, row: &Row, run: Run, tier: Tier) -> Applied {
+        let node = need(&row.node, "node", row)?;
+        if self.component_of(row)? != FULL as u8 {
+            return Err(format!("evict row {} ends slots of another component", row.seq));
+        }
+        self.cut_tail(node, run)?;
+        let mut bad = 0;
+        for id in run.iter() {
+            let gone = self.slots.remove(id).ok_or_else(|| format!("slot {id} does not exist"))?;
+            if gone.here != tier.bit() || gone.coming != 0 {
+                return Err(format!("slot {id} has other copies than on {}", tier.name()));
+            }
+            bad += (gone.bad != 0) as u32;
+            self.free_page(FULL as u8, tier, gone.page[tier as usize])?;
+        }
+        self.count_in_node(node, |n| n.parts[FULL].bad -= bad)?;
+        self.count_copies(node, FULL as u8, tier, -(run.count as i32))?;
+        self.drop_empty(node)
     }
 
     pub(super) fn apply_move(&mut self, row: &Row) -> Applied {
@@ -64,68 +103,83 @@ impl State {
     fn reserve(&mut self, row: &Row, id: u64) -> Applied {
         let (from, to) = (need(&row.tier_from, "tier_from", row)?, need(&row.tier_to, "tier_to", row)?);
         let page_from = need(&row.page_from, "page_from", row)?;
+        let (run, component) = (row.slots(), self.component_of(row)?);
         self.join_op(id, row, Some(from), to)?;
-        for (i, slot) in row.slots().iter().enumerate() {
-            let page = page_from + i as u32;
-            self.fence_page(to, page)?;
-            if (self.slot(slot)?.here | self.slot(slot)?.coming) & to.bit() != 0 {
+        self.fence(component, to, Run { first: page_from, count: run.count })?;
+        for (i, slot) in run.iter().enumerate() {
+            let record = self.slot(slot)?;
+            if !record.lacks(to) || record.component != component {
                 return Err(format!("slot {slot} has or awaits a copy on {}", to.name()));
             }
-            self.change_slot(slot, |s| {
+            self.slots.update_copies(slot, &[from as u8, to as u8], |s| {
                 s.coming |= to.bit();
-                s.page[to as usize] = page;
+                s.page[to as usize] = page_from + i as u32;
                 s.readers[from as usize] += 1;
-            })?;
+            });
+            self.touch_slot(slot, component);
         }
         Ok(())
     }
 
     fn settle(&mut self, row: &Row, id: u64) -> Applied {
         let (from, to) = (need(&row.tier_from, "tier_from", row)?, need(&row.tier_to, "tier_to", row)?);
+        let (run, arrived) = (row.slots(), row.phase == Phase::Commit);
         self.leave_op(id, row)?;
-        for slot in row.slots().iter() {
-            let page = self.slot(slot)?.page[to as usize];
-            let moved = |s: &mut Slot| {
+        let component = self.slot(run.first)?.component;
+        self.unfence(component, to, run.count)?;
+        for slot in run.iter() {
+            let record = self.slot(slot)?;
+            let (node, page) = (record.node, record.page[to as usize]);
+            self.touch(node);
+            self.touch_slot(slot, component);
+            self.change_slot(slot, |s| {
                 s.coming &= !to.bit();
-                s.readers[from as usize] -= 1;
-            };
-            self.touch(self.slot(slot)?.node);
-            self.unfence_page(to);
-            if row.phase == Phase::Commit {
-                self.copy_arrives(slot, to, moved)?;
-            } else {
-                self.change_slot(slot, |s| {
-                    moved(s);
+                // Somebody else's device may have taken the source away meanwhile.
+                s.readers[from as usize] = s.readers[from as usize].saturating_sub(1);
+                if arrived {
+                    s.here |= to.bit();
+                } else {
                     s.page[to as usize] = NONE;
-                    if s.is_gone() {
-                        (s.lost, s.lost_why) = (row.seq, row.reason);
-                    }
-                })?;
-                self.free_page(to, page)?;
+                }
+                if s.is_gone() {
+                    (s.lost, s.lost_why) = (row.seq, row.reason);
+                } else if arrived {
+                    (s.lost, s.lost_why) = (0, crate::names::Reason::None);
+                }
+            })?;
+            if arrived {
+                self.count_copies(node, component, to, 1)?;
+            } else {
+                self.free_page(component, to, page)?;
             }
         }
         Ok(())
     }
 
     fn join_op(&mut self, id: u64, row: &Row, tier_from: Option<Tier>, tier_to: Tier) -> Applied {
+        let component = self.component_of(row)?;
         if self.ops.get(&id).is_none() {
             self.ops.insert(
                 id,
                 Op {
                     kind: row.kind,
+                    component,
                     tier_from,
                     tier_to,
                     session: row.session.clone(),
                     request: row.request.clone(),
                     receipt: row.receipt,
+                    deadline: row.score.unwrap_or(0),
                     draining: false,
                     slots: Members::default(),
                 },
             );
         }
-        let (run, capacity) = (row.slots(), self.pools[tier_to as usize].pages.capacity());
-        if run.count > capacity || run.first.checked_add(run.count).is_none() {
-            return Err(format!("slots {run:?} cannot go to {}, of {capacity} pages", tier_to.name()));
+        let run = row.slots();
+        let pool = self.pool(component, tier_to)?;
+        let fits = pool.observed || run.count <= pool.pages.capacity();
+        if !fits || run.first.checked_add(run.count).is_none() {
+            return Err(format!("slots {run:?} do not fit in {}", tier_to.name()));
         }
         self.ops.update(&id, |op| op.slots.join(run));
         Ok(())

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::need;
-use crate::names::{Phase, Tier};
-use crate::records::{Lease, NONE, Node, Receipt, Session};
+use crate::names::{Phase, Reason, Tier};
+use crate::records::{FULL, Lease, NONE, Node, Receipt, Session, Spot};
 use crate::row::Row;
 use crate::state::{Applied, State};
 
@@ -14,7 +14,13 @@ impl State {
         let old = self.sessions.get(&*name).map(|s| s.node);
         match row.phase {
             Phase::Open => {
-                let session = Session { parent: row.parent_session.clone(), node: NONE, last_use: row.clock };
+                let session = Session {
+                    parent: row.parent_session.clone(),
+                    group: row.detail.clone(),
+                    priority: row.score.unwrap_or(0) as i32,
+                    node: NONE,
+                    last_use: row.clock,
+                };
                 if !self.sessions.insert(name, session) {
                     return Err("session is open already".into());
                 }
@@ -23,7 +29,15 @@ impl State {
             Phase::Advance => {
                 let node = need(&row.node, "node", row)?;
                 self.change_path(node, |n| n.sessions += 1)?;
+                self.touch_spots_of(node);
                 self.sessions.update(&*name, |s| (s.node, s.last_use) = (node, row.clock));
+            }
+            Phase::Expect => {
+                let at = need(&row.score, "score", row)?;
+                let node = old.ok_or_else(|| format!("session {name} is not open"))?;
+                self.change_path(node, |n| n.returns_at = at)?;
+                self.touch_spots_of(node);
+                return Ok(());
             }
             Phase::Close => {
                 self.sessions.remove(&*name);
@@ -33,78 +47,126 @@ impl State {
         match old {
             None => Err(format!("session {name} is not open")),
             Some(NONE) => Ok(()),
-            Some(node) => self.change_path(node, |n| n.sessions -= 1),
+            Some(node) => {
+                self.change_path(node, |n| {
+                    n.sessions -= 1;
+                    n.superseded |= row.phase == Phase::Advance && n.sessions == 0;
+                })?;
+                self.touch_spots_of(node);
+                Ok(())
+            }
         }
     }
 
     pub(super) fn apply_lock(&mut self, row: &Row) -> Applied {
         let id = need(&row.receipt, "receipt", row)?;
-        let take = |n: &mut Node| {
-            n.locks += 1;
-            n.uses += 1;
-            n.last_use = row.clock;
-        };
-        let old = self.receipts.get(&id).map(|r| r.node);
+        let old = self.receipts.get(&id).map(|r| (r.node, r.spots.clone()));
         match (row.phase, old) {
             (Phase::Acquire, None) => {
                 let node = need(&row.node, "node", row)?;
                 let (session, request) = (row.session.clone(), row.request.clone());
-                self.receipts.insert(id, Receipt { node, session, request });
-                self.change_path(node, take)
+                let spots = self.use_path(node, row, 1)?;
+                self.receipts.insert(id, Receipt { node, spots, session, request });
+                Ok(())
             }
-            (Phase::Extend, Some(old)) => {
+            (Phase::Extend, Some((old, spots))) => {
                 let node = need(&row.node, "node", row)?;
-                self.receipts.update(&id, |r| r.node = node);
-                self.change_path(node, take)?;
-                self.change_path(old, |n| n.locks -= 1)
+                let taken = self.use_path(node, row, (node != old) as u32)?;
+                self.receipts.update(&id, |r| (r.node, r.spots) = (node, taken));
+                if node != old {
+                    self.change_path(old, |n| n.locks -= 1)?;
+                }
+                self.change_spots(&spots, |s| s.locks -= 1)
             }
-            (Phase::Release, Some(old)) => {
+            (Phase::Release, Some((old, spots))) => {
                 self.receipts.remove(&id);
-                self.change_path(old, |n| n.locks -= 1)
+                self.change_path(old, |n| n.locks -= 1)?;
+                self.change_spots(&spots, |s| s.locks -= 1)
             }
             _ => Err(format!("receipt {id} cannot {}", row.phase.name())),
         }
     }
 
+    /// Hold a path and count it as used. Returns the slots of spot components that are held with it.
+    fn use_path(&mut self, node: u32, row: &Row, locks: u32) -> Result<Vec<u32>, String> {
+        let session = row.session.as_ref().or_else(|| self.receipts.get(&row.receipt?)?.session.as_ref());
+        let priority = session.and_then(|name| self.sessions.get(&**name)).map_or(0, |s| s.priority);
+        self.change_path(node, |n| {
+            (n.priority, n.returns_at) = (priority, 0);
+            n.locks += locks;
+            n.uses += 1;
+            n.last_use = row.clock;
+            n.superseded = false;
+        })?;
+        self.touch_spots_of(node);
+        let spots = self.needed_spots(node);
+        self.change_spots(&spots, |s| {
+            s.locks += 1;
+            s.uses += 1;
+            s.last_use = row.clock;
+        })?;
+        Ok(spots)
+    }
+
     pub(super) fn apply_lease(&mut self, row: &Row) -> Applied {
         let id = need(&row.receipt, "receipt", row)?;
-        let old = self.leases.get(&id).map(|l| (l.node, l.tier));
+        let old = self.leases.get(&id).cloned();
         match (row.phase, old) {
             (Phase::Grant, None) => {
+                let node = need(&row.node, "node", row)?;
                 let lease = Lease {
                     session: need(&row.session, "session", row)?,
                     owner: need(&row.detail, "detail", row)?,
+                    worth: row.reason,
                     tier: need(&row.tier_to, "tier_to", row)?,
-                    node: need(&row.node, "node", row)?,
+                    node,
+                    spots: self.needed_spots(node),
+                    ttl: need(&row.duration, "duration", row)?,
                     expires: need(&row.score, "score", row)?,
+                    forks: row.tokens.unwrap_or(0) as u32,
                 };
-                let (node, tier) = (lease.node, lease.tier);
+                self.lease_path(&lease, 1)?;
                 self.leases.insert(id, lease);
-                self.lease_path(node, tier, 1)
+                Ok(())
             }
-            (Phase::Renew, Some((old, tier))) => {
-                let (node, expires) = (need(&row.node, "node", row)?, need(&row.score, "score", row)?);
-                self.leases.update(&id, |l| (l.node, l.expires) = (node, expires));
-                self.lease_path(node, tier, 1)?;
-                self.lease_path(old, tier, -1)
+            (Phase::Renew, Some(old)) => {
+                let node = need(&row.node, "node", row)?;
+                let lease = Lease {
+                    node,
+                    spots: self.needed_spots(node),
+                    ttl: need(&row.duration, "duration", row)?,
+                    expires: need(&row.score, "score", row)?,
+                    forks: row.tokens.unwrap_or(0) as u32,
+                    ..old.clone()
+                };
+                self.lease_path(&lease, 1)?;
+                self.lease_path(&old, -1)?;
+                self.leases.update(&id, |l| *l = lease);
+                Ok(())
             }
-            (Phase::Release | Phase::Expire, Some((old, tier))) => {
+            (Phase::Release | Phase::Expire, Some(old)) => {
                 self.leases.remove(&id);
-                self.lease_path(old, tier, -1)
+                self.lease_path(&old, -1)
             }
             _ => Err(format!("lease {id} cannot {}", row.phase.name())),
         }
     }
 
-    fn lease_path(&mut self, node: u32, tier: Tier, by: i32) -> Applied {
-        let (t, mut pages) = (tier as usize, 0i32);
-        self.change_path(node, |n| {
+    fn lease_path(&mut self, lease: &Lease, by: i32) -> Applied {
+        if lease.worth != Reason::None {
+            self.change_path(lease.node, |n| n.retains = n.retains.wrapping_add_signed(by))?;
+            self.touch_spots_of(lease.node);
+            return Ok(());
+        }
+        let (tier, mut pages): (Tier, i32) = (lease.tier, 0);
+        let t = tier as usize;
+        self.change_path(lease.node, |n: &mut Node| {
             let before = n.leases[t] > 0;
             n.leases[t] = n.leases[t].wrapping_add_signed(by);
-            pages += n.slots.len() as i32 * ((n.leases[t] > 0) as i32 - before as i32);
+            pages += n.pages as i32 * ((n.leases[t] > 0) as i32 - before as i32);
         })?;
-        let leased = &mut self.pools[t].leased;
+        let leased = &mut self.pool(FULL as u8, tier)?.leased;
         *leased = leased.wrapping_add_signed(pages);
-        Ok(())
+        self.change_spots(&lease.spots, |s: &mut Spot| s.leases[t] = s.leases[t].wrapping_add_signed(by))
     }
 }

@@ -26,20 +26,23 @@ macro_rules! answer {
 }
 
 type Run = (u32, u32, u32);
+type Part = (&'static str, u32, u32, u32, u32);
 
 answer!(PyMatch as "Match" {
-    node: u32, pages: u32, device_pages: u32, host_pages: u32, storage_pages: u32, reason: &'static str,
-    offset: i64, lost_seq: u64, seq: u64, receipt: u64,
+    node: u32, pages: u32, device_pages: u32, host_pages: u32, storage_pages: u32, full_pages: u32,
+    clipped_by: &'static str, branch: u32, reason: &'static str, offset: i64, lost_seq: u64, seq: u64, receipt: u64,
 });
 answer!(PyRestore as "Restore" { ready: u32, pending: u32, ops: Vec<u64> });
-answer!(PyReservation as "Reservation" { op: u64, pages: u32, runs: Vec<Run> });
-answer!(PyCommit as "Commit" { node: u32, inserted: u32, healed: u32, duplicate: u32, runs: Vec<Run> });
+answer!(PyReservation as "Reservation" { op: u64, pages: u32, runs: Vec<Run>, parts: Vec<Part> });
+answer!(PyCommit as "Commit" {
+    node: u32, inserted: u32, healed: u32, duplicate: u32, runs: Vec<Run>, parts: Vec<Part>,
+});
 answer!(PyOutcome as "Outcome" {
     hint: u64, outcome: &'static str, reason: &'static str, pages: u32, asked: u32, pending: u32, lease: u64,
     seq: u64,
 });
 answer!(PyAction as "Action" {
-    op: u64, kind: &'static str, tier_from: &'static str, tier_to: &'static str, session: String, pages: u32,
+    op: u64, kind: &'static str, component: &'static str, tier_from: &'static str, tier_to: &'static str, session: String, pages: u32,
     runs: Vec<(u32, u32, u32, u32)>, keys: Vec<Py<PyBytes>>, owners: Vec<u64>, positions: Vec<u32>,
 });
 answer!(PySessionInfo as "SessionInfo" {
@@ -47,7 +50,7 @@ answer!(PySessionInfo as "SessionInfo" {
     fastest: (u32, u32, u32), shared_pages: u32, leases: Vec<(u64, &'static str, String, u32, i64)>, last_use: i64,
 });
 answer!(PyPoolInfo as "PoolInfo" {
-    tier: &'static str, capacity: u32, used: u32, fenced: u32, free: u32, leased: u32,
+    component: &'static str, tier: &'static str, capacity: u32, used: u32, fenced: u32, free: u32, leased: u32,
 });
 
 impl From<Match> for PyMatch {
@@ -59,6 +62,9 @@ impl From<Match> for PyMatch {
             device_pages,
             host_pages,
             storage_pages,
+            full_pages: m.full_pages,
+            clipped_by: m.clipped_by,
+            branch: m.branch,
             reason: m.miss.reason.name(),
             offset: m.miss.offset,
             lost_seq: m.miss.lost_seq,
@@ -76,7 +82,12 @@ impl From<Restore> for PyRestore {
 
 impl From<Reservation> for PyReservation {
     fn from(r: Reservation) -> Self {
-        PyReservation { op: r.op, pages: r.runs.iter().map(|run| run.2).sum(), runs: r.runs }
+        PyReservation {
+            op: r.op,
+            pages: r.runs.iter().map(|run| run.2).sum(),
+            runs: r.runs,
+            parts: r.parts,
+        }
     }
 }
 
@@ -88,6 +99,7 @@ impl From<Commit> for PyCommit {
             healed: c.healed,
             duplicate: c.duplicate,
             runs: c.runs,
+            parts: c.parts,
         }
     }
 }
@@ -112,6 +124,7 @@ impl PyAction {
         PyAction {
             op: a.op,
             kind: a.kind.name(),
+            component: a.component,
             tier_from: a.tier_from.name(),
             tier_to: a.tier_to.name(),
             session: a.session,
@@ -148,6 +161,7 @@ impl From<SessionReport> for PySessionInfo {
 impl From<PoolReport> for PyPoolInfo {
     fn from(p: PoolReport) -> Self {
         PyPoolInfo {
+            component: p.component,
             tier: p.tier.name(),
             capacity: p.capacity,
             used: p.used,

@@ -1,22 +1,29 @@
 //! `runtime._core.Core`: each method is one command.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
 use pyo3::types::PyBytes;
 
 use super::answers::{
     PyAction, PyCommit, PyMatch, PyOutcome, PyPoolInfo, PyReservation, PyRestore, PySessionInfo,
 };
+use super::component::PyComponent;
 use super::errors::bad_argument;
 use super::guard::guard;
 use super::log::PyLog;
+use super::policy::PythonPolicy;
 use super::text::Text;
 use super::tokens::Tokens;
 use crate::command::{Command, Journal, Note, Reply};
-use crate::core::{Config, Core};
+use crate::config::{ComponentConfig, Config};
+use crate::core::Core;
 use crate::find;
-use crate::names::{Kind, Phase, Reason, Tier};
+use crate::names::{FamilyName, KeyKind, Kind, Phase, Reason, Tier};
+use crate::policy::{self, Policy};
 use crate::refusal::{Answer, Refusal};
 
 struct Inner {
@@ -27,11 +34,24 @@ struct Inner {
 }
 
 #[pyclass(frozen, subclass, module = "runtime._core", name = "Core")]
-pub struct PyCore(Mutex<Inner>);
+pub struct PyCore {
+    key: KeyKind,
+    inner: Mutex<Inner>,
+}
+
+impl Inner {
+    fn component(&self, name: &str) -> Answer<usize> {
+        let state = &self.core.state;
+        let known = || state.slotted().map(|c| state.name_of(c)).collect::<Vec<_>>().join(", ");
+        let found = state.component(name).filter(|c| state.slotted().any(|known| known == *c));
+        found.ok_or_else(|| Refusal::BadArgument(format!("component is {name:?}; it must be one of {}", known())))
+    }
+}
 
 impl PyCore {
+    /// Lets go of the GIL while it waits: who has the lock may be a user's policy, which needs it.
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        Python::attach(|py| self.inner.lock_py_attached(py)).unwrap_or_else(PoisonError::into_inner)
     }
 
     fn run(&self, now: i64, command: Command) -> Answer<Reply> {
@@ -91,12 +111,25 @@ fn reason(text: &str) -> PyResult<Reason> {
     parse("reason", text, Reason::ALL, Reason::parse, |r| r.name())
 }
 
+/// A policy that a configuration names: one of ours, or a class of the user's by its module path.
+fn make_policy(name: &str) -> Answer<Box<dyn Policy>> {
+    match policy::by_name(name) {
+        Some(policy) => Ok(policy),
+        None if name.contains(':') => Ok(Box::new(PythonPolicy::new(name)?)),
+        None => Err(Refusal::BadArgument(format!(
+            "policy is {name:?}; it must be one of {}, or a class of yours as module.path:Class",
+            policy::NAMES.join(", ")
+        ))),
+    }
+}
+
 #[pymethods]
 impl PyCore {
     #[new]
     #[pyo3(signature = (*, engine, epoch, namespace, page_size, device, host = 0, storage = 0, page_bytes = 0,
-        secret = Vec::new(), wall_offset = 0, now = 0, write_through = true, pin_share = 0.5, ghosts = 4096,
-        log_rows = 1 << 16, journal = false))]
+        key = Text::from("tokens"), components = Vec::new(), observed_device = false, secret = Vec::new(),
+        wall_offset = 0, now = 0, write_through = true, policies = HashMap::new(), admit_host = 1, admit_storage = 1,
+        move_timeout = 0, defer_digests = None, pin_share = 0.5, ghosts = 4096, log_rows = 1 << 16, journal = false))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         engine: Text,
@@ -107,10 +140,18 @@ impl PyCore {
         host: u32,
         storage: u32,
         page_bytes: u64,
+        key: Text,
+        components: Vec<PyComponent>,
+        observed_device: bool,
         secret: Vec<u8>,
         wall_offset: i64,
         now: i64,
         write_through: bool,
+        policies: HashMap<String, String>,
+        admit_host: u32,
+        admit_storage: u32,
+        move_timeout: i64,
+        defer_digests: Option<bool>,
         pin_share: f64,
         ghosts: u32,
         log_rows: u32,
@@ -119,71 +160,118 @@ impl PyCore {
         if !(0.0..=1.0).contains(&pin_share) {
             return Err(bad_argument(&format!("pin_share is {pin_share}; it must be between 0 and 1")));
         }
+        if move_timeout < 0 {
+            return Err(bad_argument(&format!("move_timeout is {move_timeout} ns; it must be 0 (none) or more")));
+        }
+        let mut chosen = [const { String::new() }; 3].map(|_| "lru".to_string());
+        for (name, policy) in policies {
+            chosen[tier(&name)? as usize] = policy;
+        }
+        let key = parse("key", &key, KeyKind::ALL, KeyKind::parse, |k| k.name())?;
+        let pages = [device, host, storage];
+        let name = "full".to_string();
+        let full = ComponentConfig { name, family: FamilyName::Full, follows: String::new(), number: 0, pages, page_bytes };
         let config = Config {
             engine: engine.0,
             epoch: epoch.0,
             namespace: namespace.0,
+            key,
             page_size,
-            pages: [device, host, storage],
-            page_bytes,
+            components: std::iter::once(full).chain(components.into_iter().map(|c| c.0)).collect(),
+            observed_device,
             secret,
             wall_offset,
             now,
             write_through,
+            policies: chosen,
+            admit: [admit_host, admit_storage],
+            move_timeout,
+            // Of a given digest nothing is left to compute.
+            defer_digests: defer_digests.unwrap_or(page_size == 1 && key != KeyKind::Digests),
             pin_permille: (pin_share * 1000.0).round() as u32,
             ghosts,
             log_rows,
         };
         let journal = journal.then(|| Journal::new(&config));
-        Ok(PyCore(Mutex::new(Inner { core: Core::new(config)?, journal, fault: None })))
+        let core = Core::new(config, &mut make_policy)?;
+        Ok(PyCore { key, inner: Mutex::new(Inner { core, journal, fault: None }) })
     }
 
-    #[pyo3(signature = (now, session, parent = Text::default()))]
-    fn open_session(&self, now: i64, session: Text, parent: Text) -> PyResult<()> {
-        Ok(self.run(now, Command::OpenSession { session: session.0, parent: parent.0 }).map(|_| ())?)
+    fn open_namespace(&self, now: i64, name: Text) -> PyResult<u64> {
+        expect!(self, now, Number, Command::OpenNamespace { name: name.0 })
+    }
+
+    fn retire(&self, now: i64, namespace: u32) -> PyResult<u64> {
+        expect!(self, now, Number, Command::Retire { namespace })
+    }
+
+    #[pyo3(signature = (now, session, parent = Text::default(), *, group = Text::default(), priority = 0))]
+    fn open_session(&self, now: i64, session: Text, parent: Text, group: Text, priority: i64) -> PyResult<()> {
+        if i32::try_from(priority).is_err() {
+            return Err(bad_argument(&format!("priority is {priority}; it must fit into 32 bits")));
+        }
+        let priority = priority as i32;
+        let command = Command::OpenSession { session: session.0, parent: parent.0, group: group.0, priority };
+        Ok(self.run(now, command).map(|_| ())?)
     }
 
     fn close_session(&self, now: i64, session: Text) -> PyResult<u64> {
         expect!(self, now, Number, Command::CloseSession { session: session.0 })
     }
 
-    #[pyo3(name = "match")]
-    fn look(&self, now: i64, session: Text, request: Text, tokens: Tokens) -> PyResult<PyMatch> {
-        expect!(
-            self,
-            now,
-            Match,
-            Command::Look { session: session.0, request: request.0, tokens: tokens.as_cow() }
-        )
+    fn close_group(&self, now: i64, group: Text) -> PyResult<u64> {
+        expect!(self, now, Number, Command::CloseGroup { group: group.0 })
     }
 
-    #[pyo3(signature = (now, session, request, tokens, *, grid = 1))]
+    fn expect(&self, now: i64, session: Text, at: i64) -> PyResult<()> {
+        Ok(self.run(now, Command::Expect { session: session.0, at }).map(|_| ())?)
+    }
+
+    #[pyo3(name = "match", signature = (now, session, request, tokens, *, skip = 0, namespace = 0))]
+    fn look(
+        &self,
+        now: i64,
+        session: Text,
+        request: Text,
+        tokens: &Bound<'_, PyAny>,
+        skip: u32,
+        namespace: u32,
+    ) -> PyResult<PyMatch> {
+        let tokens = Tokens::read(tokens, self.key)?;
+        let (session, request) = (Cow::Borrowed(&*session), Cow::Borrowed(&*request));
+        expect!(self, now, Match, Command::Look { session, request, namespace, skip, key: tokens.as_cow() })
+    }
+
+    #[pyo3(signature = (now, session, request, tokens, *, grid = 1, skip = 0, namespace = 0))]
+    #[allow(clippy::too_many_arguments)]
     fn acquire(
         &self,
         now: i64,
         session: Text,
         request: Text,
-        tokens: Tokens,
+        tokens: &Bound<'_, PyAny>,
         grid: u32,
+        skip: u32,
+        namespace: u32,
     ) -> PyResult<PyMatch> {
-        expect!(
-            self,
-            now,
-            Match,
-            Command::Acquire { session: session.0, request: request.0, tokens: tokens.as_cow(), grid }
-        )
+        let tokens = Tokens::read(tokens, self.key)?;
+        let (session, request) = (Cow::Borrowed(&*session), Cow::Borrowed(&*request));
+        expect!(self, now, Match, Command::Acquire { session, request, namespace, skip, key: tokens.as_cow(), grid })
     }
 
     fn release(&self, now: i64, receipt: u64) -> PyResult<()> {
         Ok(self.run(now, Command::Release { receipt }).map(|_| ())?)
     }
 
-    fn restore(&self, now: i64, receipt: u64) -> PyResult<PyRestore> {
-        expect!(self, now, Restore, Command::Restore { receipt })
+    #[pyo3(signature = (now, receipt, into = None))]
+    fn restore(&self, now: i64, receipt: u64, into: Option<Vec<u32>>) -> PyResult<PyRestore> {
+        expect!(self, now, Restore, Command::Restore { receipt, into })
     }
 
-    fn table(&self, receipt: u64) -> PyResult<Vec<(u32, u32, u32)>> {
-        Ok(self.inner().core.table(receipt)?)
+    #[pyo3(signature = (receipt, component = Text::from("full")))]
+    fn table(&self, receipt: u64, component: Text) -> PyResult<Vec<(u32, u32, u32)>> {
+        let inner = self.inner();
+        Ok(inner.core.table(receipt, inner.component(&component)?)?)
     }
 
     fn keys<'py>(&self, py: Python<'py>, receipt: u64) -> PyResult<Vec<Bound<'py, PyBytes>>> {
@@ -191,17 +279,55 @@ impl PyCore {
         Ok(keys.iter().map(|key| PyBytes::new(py, key)).collect())
     }
 
-    fn copies<'py>(&self, py: Python<'py>, receipt: u64) -> PyResult<Vec<Copy<'py>>> {
-        let copies = self.inner().core.copies(receipt)?;
+    #[pyo3(signature = (receipt, component = Text::from("full")))]
+    fn copies<'py>(&self, py: Python<'py>, receipt: u64, component: Text) -> PyResult<Vec<Copy<'py>>> {
+        let copies = {
+            let inner = self.inner();
+            inner.core.copies(receipt, inner.component(&component)?)?
+        };
         Ok(copies.into_iter().map(|copy| copy_to_python(py, copy)).collect())
     }
 
-    fn reserve(&self, now: i64, receipt: u64, pages: u32) -> PyResult<PyReservation> {
-        expect!(self, now, Reservation, Command::Reserve { receipt, pages })
+    #[pyo3(signature = (now, receipt, pages, *, start = None))]
+    fn reserve(&self, now: i64, receipt: u64, pages: u32, start: Option<u32>) -> PyResult<PyReservation> {
+        expect!(self, now, Reservation, Command::Reserve { receipt, pages, start })
     }
 
-    fn commit(&self, now: i64, op: u64, tokens: Tokens, start: u32, pages: u32) -> PyResult<PyCommit> {
-        expect!(self, now, Commit, Command::Commit { op, tokens: tokens.as_cow(), start, pages })
+    #[pyo3(signature = (now, op, tokens, start, pages, *, skip = 0))]
+    fn commit(
+        &self,
+        now: i64,
+        op: u64,
+        tokens: &Bound<'_, PyAny>,
+        start: u32,
+        pages: u32,
+        skip: u32,
+    ) -> PyResult<PyCommit> {
+        let tokens = Tokens::read(tokens, self.key)?;
+        expect!(self, now, Commit, Command::Commit { op, key: tokens.as_cow(), skip, start, pages })
+    }
+
+    #[pyo3(signature = (now, receipt, tokens, start, blocks, *, skip = 0, component = Text::from("full")))]
+    #[allow(clippy::too_many_arguments)]
+    fn observe(
+        &self,
+        now: i64,
+        receipt: u64,
+        tokens: &Bound<'_, PyAny>,
+        start: u32,
+        blocks: Vec<u32>,
+        skip: u32,
+        component: Text,
+    ) -> PyResult<PyCommit> {
+        let tokens = Tokens::read(tokens, self.key)?;
+        let component = self.inner().component(&component)? as u32;
+        expect!(self, now, Commit, Command::Observe { receipt, key: tokens.as_cow(), skip, start, blocks, component })
+    }
+
+    #[pyo3(signature = (now, blocks, component = Text::from("full")))]
+    fn forget(&self, now: i64, blocks: Vec<u32>, component: Text) -> PyResult<u64> {
+        let component = self.inner().component(&component)? as u32;
+        expect!(self, now, Number, Command::Forget { blocks, component })
     }
 
     #[pyo3(signature = (now, op, reason = Text::from("aborted")))]
@@ -233,10 +359,19 @@ impl PyCore {
         expect!(self, now, Flag, Command::Damaged { tier, slot, generation })
     }
 
-    #[pyo3(signature = (tier, session = Text::default()))]
-    fn resident<'py>(&self, py: Python<'py>, tier: Text, session: Text) -> PyResult<Vec<Copy<'py>>> {
+    #[pyo3(signature = (tier, session = Text::default(), component = Text::from("full")))]
+    fn resident<'py>(
+        &self,
+        py: Python<'py>,
+        tier: Text,
+        session: Text,
+        component: Text,
+    ) -> PyResult<Vec<Copy<'py>>> {
         let session = (!session.is_empty()).then_some(&*session);
-        let copies = self.inner().core.resident(self::tier(&tier)?, session)?;
+        let copies = {
+            let inner = self.inner();
+            inner.core.resident(self::tier(&tier)?, session, inner.component(&component)?)?
+        };
         Ok(copies.into_iter().map(|copy| copy_to_python(py, copy)).collect())
     }
 
@@ -263,6 +398,14 @@ impl PyCore {
 
     fn flush(&self, now: i64, session: Text, owner: Text) -> PyResult<PyOutcome> {
         expect!(self, now, Outcome, Command::Flush { session: session.0, owner: owner.0 })
+    }
+
+    fn retain(&self, now: i64, session: Text, ttl: i64, owner: Text) -> PyResult<PyOutcome> {
+        expect!(self, now, Outcome, Command::Retain { session: session.0, ttl, owner: owner.0 })
+    }
+
+    fn share(&self, now: i64, session: Text, forks: u32, ttl: i64, owner: Text) -> PyResult<PyOutcome> {
+        expect!(self, now, Outcome, Command::Share { session: session.0, forks, ttl, owner: owner.0 })
     }
 
     fn tick(&self, now: i64) -> PyResult<u64> {
@@ -336,6 +479,10 @@ impl PyCore {
         format!("{:032x}", self.inner().core.state.hash())
     }
 
+    fn observed_hash(&self) -> String {
+        format!("{:032x}", self.inner().core.state.observed_hash())
+    }
+
     fn check(&self) -> PyResult<()> {
         Ok(self.inner().core.check().map_err(Refusal::Internal)?)
     }
@@ -350,7 +497,7 @@ impl PyCore {
 
     #[staticmethod]
     fn replay(journal: &[u8]) -> PyResult<Self> {
-        let core = guard(|| Core::replay(journal)).unwrap_or_else(|panic| Err(Refusal::Log(panic)))?;
-        Ok(PyCore(Mutex::new(Inner { core, journal: None, fault: None })))
+        let core = guard(|| Core::replay(journal, &mut make_policy)).unwrap_or_else(|panic| Err(Refusal::Log(panic)))?;
+        Ok(PyCore { key: core.key_kind(), inner: Mutex::new(Inner { core, journal: None, fault: None }) })
     }
 }

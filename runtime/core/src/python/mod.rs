@@ -5,7 +5,9 @@ mod core;
 mod errors;
 mod guard;
 mod log;
+mod component;
 mod memory;
+mod policy;
 mod text;
 mod tokens;
 
@@ -14,8 +16,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::columns::SCHEMA;
-use crate::digest::{page_digest, root_digest};
-use crate::names::{Kind, Phase, Reason};
+use crate::digest::{page_digests as digest_pages, root_digest};
+use crate::names::{KeyKind, Kind, Phase, Reason};
 use text::Text;
 use tokens::Tokens;
 
@@ -23,7 +25,7 @@ use tokens::Tokens;
 #[pyo3(signature = (tokens, page_size, namespace, secret = Vec::new()))]
 fn page_digests<'py>(
     py: Python<'py>,
-    tokens: Tokens,
+    tokens: &Bound<'_, PyAny>,
     page_size: usize,
     namespace: Text,
     secret: Vec<u8>,
@@ -31,14 +33,12 @@ fn page_digests<'py>(
     if page_size == 0 {
         return Err(errors::bad_argument("page_size is 0; it must be at least 1 token"));
     }
-    let mut digest = root_digest(&namespace, &secret);
-    let pages = tokens.as_slice().chunks_exact(page_size);
-    Ok(pages
-        .map(|page| {
-            digest = page_digest(&digest, page);
-            PyBytes::new(py, &digest)
-        })
-        .collect())
+    let tokens = Tokens::read(tokens, KeyKind::Tokens)?;
+    let width = page_size.saturating_mul(4);
+    let mut digests = Vec::new();
+    let root = root_digest(&namespace, &secret);
+    digest_pages(KeyKind::Tokens, &root, tokens.as_bytes(), width, &mut digests);
+    Ok(digests.iter().map(|digest| PyBytes::new(py, digest)).collect())
 }
 
 #[pyfunction]
@@ -67,6 +67,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(page_digests, module)?)?;
     module.add_function(wrap_pyfunction!(content_hash, module)?)?;
     module.add_function(wrap_pyfunction!(memory::copy_pages, module)?)?;
+    module.add("POLICIES", crate::policy::NAMES.to_vec())?;
+    module.add_class::<component::PyComponent>()?;
     module.add_class::<core::PyCore>()?;
     module.add_class::<log::PyLog>()?;
     module.add_class::<log::PyMessage>()?;
