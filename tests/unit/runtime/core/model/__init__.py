@@ -50,9 +50,10 @@ What is held and what goes
   must be one that may go. What they would do alone is written here.
 
 Leases and hints
-- All of a session's own leases are renewed by its acquires that cover them, and hold the slots
-  that are there then. A share counts acquires by sessions whose parent shared, and ends with the
-  last. Spot slots of a pin have no budget. retain and share answer clipped for what has no bytes.
+- All of a session's own leases are renewed by its acquires that cover them, once a sixteenth of
+  their time has passed, and hold the slots that are there then. A share counts acquires by
+  sessions whose parent shared, and ends with the last. Spot slots of a pin have no budget. retain
+  and share answer clipped for what has no bytes.
 - Hints see to every component: `pages` and `asked` count full, `pending` counts all that is to
   come, and a hint waits for all of it. A component without a tier below is left where it is.
 - `expect` holds until the session's next commit.

@@ -3,6 +3,9 @@
 from .finding import Finding, Request
 from .records import DEVICE, FULL, Found, Lease, Lock, Path, Refused, covers, leading, steps
 
+RENEWED_FROM = 16
+"""A lease is renewed when one part in so many of its time has passed."""
+
 
 class Holds(Finding):
     def acquire(
@@ -98,7 +101,8 @@ class Holds(Finding):
         for when the session that shared is its parent."""
         matched, session = self.locks[-1].path, self.sessions[request.session]
         for number, lease in list(self.leases.items()):
-            own = lease.session == request.session
+            passed = self.now + lease.ttl - lease.expires
+            own = lease.session == request.session and passed >= lease.ttl // RENEWED_FROM
             forked = lease.kind == "share" and lease.session == session.parent
             if not covers(matched, lease.path) or not (own or forked):
                 continue
