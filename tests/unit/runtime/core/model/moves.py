@@ -162,6 +162,9 @@ class Moves(Holds):
                 arrived.append(slot)
             elif not came and move.lock:
                 move.lock.failed.add(slot)
+            if self.gone(slot):
+                # Its source was forgotten meanwhile.
+                slot.lost = (self.now, "aborted" if move.draining else "failed")
             if result == 2 and slot.usable(move.source):
                 slot.bad.add(move.source)
         if move.way == BACKUP and self.config.write_through:
