@@ -61,20 +61,20 @@ impl State {
     fn check_pages(&self) -> Applied {
         for (c, pools) in self.pools.iter().enumerate() {
             for tier in Tier::ALL {
-                let (t, pool, place) = (*tier as usize, &pools[*tier as usize], tier.name());
+                let (pool, place) = (&pools[*tier as usize], tier.name());
                 let (mut users, mut used, mut fenced) = (HashMap::new(), 0, 0);
                 for (id, slot) in self.slots.iter().filter(|(_, slot)| slot.component as usize == c) {
                     let (has, awaits) = (slot.has(*tier), slot.awaits(*tier));
                     hold!(!(has && awaits), "slot {id} has and awaits a copy on {place}");
-                    hold!((slot.page[t] == NONE) != (has || awaits), "slot {id} has a page of {place} without a copy");
-                    if slot.page[t] == NONE {
+                    let page = slot.page(*tier);
+                    if page == NONE {
                         continue;
                     }
                     used += has as u32;
                     fenced += awaits as u32;
-                    let other = users.insert(slot.page[t], id);
-                    hold!(other.is_none(), "page {} of {place} is used by slots {other:?} and {id}", slot.page[t]);
-                    let taken = pool.observed || pool.pages.is_taken(slot.page[t]);
+                    let other = users.insert(page, id);
+                    hold!(other.is_none(), "page {page} of {place} is used by slots {other:?} and {id}");
+                    let taken = pool.observed || pool.pages.is_taken(page);
                     hold!(taken, "slot {id} uses a free page of {place}");
                 }
                 hold!(fenced == pool.fenced, "{fenced} pages of {place} are fenced, counted {}", pool.fenced);
@@ -117,7 +117,6 @@ impl State {
             hold!(slot.bad & !slot.here == 0, "slot {id} has damaged copies that are not there");
             hold!(slot.node != NONE || slot.awaits(Tier::Device), "slot {id} belongs to nobody");
             hold!((slot.component as usize) < self.components.len(), "slot {id} is of no component");
-            hold!(slot.lost == 0 || slot.is_gone(), "slot {id} was lost in row {} and has copies", slot.lost);
         }
         Ok(())
     }

@@ -186,6 +186,8 @@ commands! {
     24 CloseGroup { group: String }
     25 Observe { receipt: u64, key: Cow<'a, [u8]>, skip: u32, start: u32, blocks: Vec<u32>, component: u32 }
     26 Forget { blocks: Vec<u32>, component: u32 }
+    27 Hold { receipt: u64 }
+    28 Evict { tier: Tier, pages: u32, component: u32 }
 }
 
 macro_rules! fields {
@@ -321,6 +323,10 @@ impl Core {
                 Reply::Commit(self.observe(*receipt, key, *skip, *start, blocks, *component as usize)?)
             }
             Command::Forget { blocks, component } => Reply::Number(self.forget(blocks, *component as usize)?),
+            Command::Hold { receipt } => Reply::Number(self.hold(*receipt)?),
+            Command::Evict { tier, pages, component } => {
+                Reply::Number(self.evict(*tier, *pages, *component as usize)?)
+            }
             Command::Tick {} => Reply::Number(self.tick()? as u64),
             Command::Note { note } => Reply::Number(self.note(note)?),
         })

@@ -163,7 +163,7 @@ impl Core {
     }
 
     /// A reservation's slots of one component, in order.
-    fn members(&self, op: &Op, component: usize) -> Vec<u32> {
+    pub(crate) fn members(&self, op: &Op, component: usize) -> Vec<u32> {
         let mine = |s: &u32| self.state.slots.get(*s).is_some_and(|slot| slot.component as usize == component);
         op.slots.iter().copied().filter(mine).collect()
     }
@@ -430,7 +430,7 @@ impl Core {
         for Placed { at, first, count } in records.flat_map(|n| n.parts[component].slots.between(pages.start, pages.end)) {
             for i in 0..count {
                 let Some(slot) = self.state.slots.get(first + i).filter(|s| s.usable(Tier::Device)) else { continue };
-                let (id, page, position) = (first + i, slot.page[Tier::Device as usize], at + i);
+                let (id, page, position) = (first + i, slot.page(Tier::Device), at + i);
                 match runs.last_mut() {
                     Some((s, p, n, a)) if (*s + *n, *p + *n, *a + *n) == (id, page, position) => *n += 1,
                     _ => runs.push((id, page, 1, position)),

@@ -41,6 +41,7 @@ pub struct Live {
 /// What a session asked for last, beyond what the tree had: page `from` on.
 #[derive(Clone, Debug)]
 pub struct Prompt {
+    pub namespace: u32,
     pub tail: Arc<[u8]>,
     pub from: u32,
 }

@@ -4,7 +4,7 @@ use crate::core::{Core, group};
 use crate::families::Shape;
 use crate::names::{Kind, Phase, Reason, Tier};
 use crate::records::{FULL, NONE};
-use crate::refusal::Answer;
+use crate::refusal::{Answer, Refusal};
 use crate::row::Row;
 use crate::runs::Run;
 use crate::slots::Slot;
@@ -30,6 +30,18 @@ impl Core {
                 return Ok(free.min(want));
             }
         }
+    }
+
+    /// Free pages of a tier ahead of need, as far as nobody holds them. Returns how many went.
+    pub fn evict(&mut self, tier: Tier, pages: u32, component: usize) -> Answer<u64> {
+        if self.state.is_observed(tier) {
+            return Err(Refusal::BadArgument(format!("the engine owns its {}; nothing can be evicted there", tier.name())));
+        }
+        let free = |core: &Core| core.state.pools[component][tier as usize].pages.free();
+        let before = free(self);
+        self.make_room(component, tier, before.saturating_add(pages), None, self.state.seq)?;
+        self.settle()?;
+        Ok((free(self) - before) as u64)
     }
 
     /// Evict up to `want` pages of the first item that has any to give.
@@ -134,11 +146,11 @@ impl Core {
     fn end_pages(&mut self, node: u32, run: Run, seq: u64, why: Reason) {
         let Some(record) = self.state.nodes.get(node) else { return };
         let left = record.pages - run.count;
-        if !self.config.defer_digests
-            && let Some(first) = self.state.slots.get(run.first)
-        {
-            // A later walk ends before the first of them, so that one is asked for.
-            self.ghosts.remember(first.digest, seq, why);
+        if !self.config.defer_digests {
+            for slot in run.iter().filter_map(|id| self.state.slots.get(id)) {
+                let (row, why) = slot.lost().unwrap_or((seq, why));
+                self.ghosts.remember(&slot.digest, row, why);
+            }
         }
         self.keys.shorten(node, left);
     }
@@ -256,8 +268,7 @@ impl Core {
             row.reason = Reason::Empty;
             (row.node, row.end_page) = (Some(node), Some(self.state.path_pages(node)));
             (row.slot_from, row.pages) = (Some(run.first), Some(run.count));
-            let lost = self.state.slots.get(run.first).map_or((0, Reason::None), |slot| (slot.lost, slot.lost_why));
-            self.end_pages(node, run, lost.0, lost.1);
+            self.end_pages(node, run, self.state.seq + 1, Reason::Empty);
             self.emit(row)?;
         }
         Ok(())

@@ -116,7 +116,7 @@ impl Core {
         let (rest, at) = if pages < from { (self.key_after(ask, pages), pages) } else { (tail.clone(), from) };
         let live = Live { tail: rest, from: at, branch: answer.branch, seq: answer.seq, failed: Default::default() };
         answer.receipt = self.lock(node, Some(name.clone()), Some(ask.request.into()), live)?;
-        self.prompts.insert(name.clone(), Prompt { tail, from });
+        self.prompts.insert(name.clone(), Prompt { namespace: ask.namespace, tail, from });
         self.refresh_leases(&name, node)?;
         self.settle()?;
         Ok(answer)
@@ -224,7 +224,7 @@ impl Core {
     }
 
     fn copy(&self, id: u32, slot: &Slot, tier: Tier) -> Copy {
-        (self.state.slots.owner(id), slot.page[tier as usize], slot.position, self.digest_of(id))
+        (self.state.slots.owner(id), slot.page(tier), slot.position, self.digest_of(id))
     }
 
     /// Device pages of the path to `node`, from page `from` on, as far as they are there without a gap.
@@ -237,7 +237,7 @@ impl Core {
             let placed = record.parts[component].slots.between(from.max(record.start), to.min(record.end()));
             for id in placed.flat_map(|placed| placed.slots().iter()) {
                 match self.state.slots.get(id).filter(|slot| slot.usable(Tier::Device)) {
-                    Some(slot) => join(&mut runs, id, slot.page[Tier::Device as usize]),
+                    Some(slot) => join(&mut runs, id, slot.page(Tier::Device)),
                     None => return runs,
                 }
             }
@@ -251,7 +251,7 @@ impl Core {
             mine.filter(|(_, s)| s.component as usize == component && s.usable(Tier::Device)).collect();
         mine.sort_by_key(|(_, slot)| slot.position);
         let mut runs = Vec::new();
-        mine.into_iter().for_each(|(id, slot)| join(&mut runs, id, slot.page[Tier::Device as usize]));
+        mine.into_iter().for_each(|(id, slot)| join(&mut runs, id, slot.page(Tier::Device)));
         runs
     }
 
@@ -295,8 +295,8 @@ impl Core {
             return match slot.and_then(|s| self.state.slots.get(s)) {
                 Some(slot) if slot.coming != 0 => Miss::plain(Reason::PendingWrite),
                 Some(slot) if slot.bad != 0 => Miss::plain(Reason::LoadFailed),
-                Some(slot) if slot.lost > 0 => lost(slot.lost, slot.lost_why),
-                _ => Miss::plain(Reason::Unknown),
+                Some(slot) => slot.lost().map_or(Miss::plain(Reason::Unknown), |(row, why)| lost(row, why)),
+                None => Miss::plain(Reason::Unknown),
             };
         }
         if self.is_being_computed(rest, pages, &found.path) {
@@ -329,7 +329,9 @@ impl Core {
         };
         let Some((name, earlier)) = own.or_else(parent) else { return Miss::plain(Reason::NeverStored) };
         let end = self.state.nodes.get(earlier.node);
-        if end.is_some_and(|n| n.namespace != ask.namespace) {
+        let prompt = self.prompts.get(name);
+        let namespace = end.map(|n| n.namespace).or(prompt.map(|p| p.namespace));
+        if namespace.is_some_and(|namespace| namespace != ask.namespace) {
             return Miss::plain(Reason::NamespaceChanged);
         }
         let committed = end.map_or(0, |n| n.end());
@@ -341,14 +343,15 @@ impl Core {
             }
             self.key_at(earlier.node, path.pages)
         } else if end.is_none() || earlier.node == path.root || path.nodes.contains(&earlier.node) {
-            let Some(prompt) = self.prompts.get(name) else { return Miss::plain(Reason::NeverStored) };
-            let Some(skipped) = path.pages.checked_sub(prompt.from) else { return Miss::plain(Reason::NeverStored) };
-            let known = self.bytes_of(skipped);
-            let again = ask.key.get(self.bytes_of(prompt.from.saturating_sub(ask.skip))..).unwrap_or_default();
-            if prompt.from < ask.skip && skipped > 0 || known > prompt.tail.len() || again.get(..known) != prompt.tail.get(..known) {
+            // What it asked for last went on from `from`; up to `committed` the path itself says it.
+            let from = prompt.map_or(0, |p| p.from.max(committed));
+            let again = ask.key.get(self.bytes_of(from.saturating_sub(ask.skip))..).unwrap_or_default();
+            let known = self.bytes_of(path.pages.saturating_sub(from));
+            let tail = prompt.and_then(|p| p.tail.get(self.bytes_of(from - p.from)..)).unwrap_or_default();
+            if path.pages < from || from < ask.skip || known > tail.len() || again.get(..known) != tail.get(..known) {
                 return Miss::plain(Reason::NeverStored);
             }
-            prompt.tail[known..].to_vec()
+            tail[known..].to_vec()
         } else {
             return Miss::plain(Reason::NeverStored);
         };
@@ -375,7 +378,9 @@ impl Core {
             else {
                 return false;
             };
-            let mine = receipt.node == path.root || path.nodes.contains(&receipt.node);
+            let held = self.state.path_pages(receipt.node);
+            let reserved = self.members(op, FULL).len() as u32;
+            let mine = (receipt.node == path.root || path.nodes.contains(&receipt.node)) && pages < held + reserved;
             let at = pages.checked_sub(live.from).map(|skipped| skipped as usize * width);
             mine && at.is_some_and(|at| live.tail.get(at..at + width).is_some_and(|page| page == &rest[..width]))
         })

@@ -8,7 +8,7 @@ use crate::core::{Core, For, Live};
 use crate::evict::idle;
 use crate::leases::Wanted;
 use crate::names::{Kind, Phase, Reason, Tier};
-use crate::records::FULL;
+use crate::records::{FULL, Op};
 use crate::refusal::{Answer, Refusal};
 use crate::row::Row;
 use crate::slots::Slot;
@@ -61,7 +61,7 @@ impl Core {
             return self.answer("pin", Phase::Rejected, Reason::Budget, &session, owner, (0, asked, 0));
         }
         let missing = |s: &Slot| !s.usable(tier) && (s.best().is_some() || s.awaits(tier));
-        let pending = if tier == Tier::Storage { 0 } else { self.path_where(node, missing).len() as u32 };
+        let pending = if tier == Tier::Storage { 0 } else { self.needed_where(node, missing).len() as u32 };
         let outcome = match (pending, granted < asked) {
             (0, false) => (Phase::Accepted, Reason::None),
             (0, true) => (Phase::Clipped, Reason::Budget),
@@ -114,25 +114,26 @@ impl Core {
 
     pub fn demote(&mut self, name: &str, owner: &str) -> Answer<Outcome> {
         let session = self.known(name)?;
+        if self.state.is_observed(Tier::Device) {
+            return Err(Refusal::BadArgument("the engine owns its device pages; only it can take them away".into()));
+        }
         let (node, _) = self.session_path(&session);
         let asked = self.path_where(node, |s| s.has(Tier::Device)).len() as u32;
         if asked == 0 {
             return self.answer("demote", Phase::Rejected, Reason::NothingToDo, &session, owner, (0, 0, 0));
         }
         let (own, obstacle) = self.own_nodes(&session, Some(Tier::Device), None);
-        let device = self.copies_of(&own, FULL, |s| s.usable(Tier::Device));
-        let bare = |s: &u32| {
-            self.state.slots.get(*s).is_some_and(|s| !s.usable(Tier::Host) && !s.usable(Tier::Storage))
-        };
-        let pending = device.iter().filter(|s| bare(s)).count() as u32;
-        let pages = device.len() as u32;
+        let bare = |s: &Slot| s.usable(Tier::Device) && !s.usable(Tier::Host) && !s.usable(Tier::Storage);
+        let below = |c: &usize| self.way_down(*c, Tier::Device).is_some();
+        let pending: usize = self.state.slotted().filter(below).map(|c| self.copies_of(&own, c, bare).len()).sum();
+        let (pages, pending) = (self.copies_of(&own, FULL, |s| s.usable(Tier::Device)).len() as u32, pending as u32);
         let outcome = match (pages, pending) {
             (0, _) => (Phase::Rejected, obstacle.unwrap_or(Reason::NothingToDo)),
             (_, 1..) => (Phase::Deferred, Reason::None),
             _ if pages < asked => (Phase::Clipped, obstacle.unwrap_or(Reason::InFlight)),
             _ => (Phase::Accepted, Reason::None),
         };
-        let counts = (pages - pending, asked, pending);
+        let counts = (pages - self.copies_of(&own, FULL, bare).len() as u32, asked, pending);
         let answer = self.answer("demote", outcome.0, outcome.1, &session, owner, counts)?;
         if pages > 0 {
             self.drop_demoted(&own, answer.seq)?;
@@ -162,7 +163,7 @@ impl Core {
     pub fn prefetch(&mut self, name: &str, owner: &str) -> Answer<Outcome> {
         let session = self.known(name)?;
         let (node, asked) = self.session_path(&session);
-        let missing = self.path_where(node, |s| s.best() == Some(Tier::Storage)).len() as u32;
+        let missing = self.needed_where(node, |s| s.best() == Some(Tier::Storage)).len() as u32;
         if missing == 0 {
             let stored = self.path_where(node, |s| s.best().is_some()).len();
             let reason = if stored == 0 { Reason::NotStored } else { Reason::NothingToDo };
@@ -302,9 +303,12 @@ impl Core {
     /// Operations that bring pages of a path to a tier, or on their way there.
     fn ops_bringing(&self, node: u32, tier: Tier) -> BTreeSet<u64> {
         let coming = |s: &Slot| s.awaits(tier) || (tier == Tier::Device && s.awaits(Tier::Host));
-        let slots: BTreeSet<u32> = self.path_where(node, coming).into_iter().collect();
-        let ops = self.state.ops.iter().filter(|(_, op)| op.slots.iter().any(|s| slots.contains(s)));
-        ops.filter(|(_, op)| op.kind != Kind::Offload && op.kind != Kind::Alloc).map(|(id, _)| *id).collect()
+        let slots: BTreeSet<u32> = self.needed_where(node, coming).into_iter().collect();
+        let brings = |op: &Op| {
+            let there = op.tier_to == tier || tier == Tier::Device && op.tier_to == Tier::Host;
+            op.kind != Kind::Alloc && there && op.slots.iter().any(|s| slots.contains(s))
+        };
+        self.state.ops.iter().filter(|(_, op)| brings(op)).map(|(id, _)| *id).collect()
     }
 
     fn fulfil(&mut self, id: u64, hint: &Hint, node: u32, tier: Tier) -> Answer<()> {

@@ -1,5 +1,6 @@
 //! Locks: a path is held for a request, or a hint, until its receipt comes back.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::core::{Core, For, Live};
@@ -25,6 +26,18 @@ impl Core {
         self.emit(row)?;
         self.live.insert(receipt, live);
         Ok(receipt)
+    }
+
+    /// One more lock on what a lock holds, with a receipt of its own.
+    pub fn hold(&mut self, receipt: u64) -> Answer<u64> {
+        self.given(receipt)?;
+        let (node, seq) = (self.receipt_node(receipt)?, self.live_of(receipt)?.seq);
+        let record = self.state.receipts.get(&receipt);
+        let (session, request) = record.map(|r| (r.session.clone(), r.request.clone())).unwrap_or_default();
+        let live = Live { tail: Arc::default(), from: 0, branch: 0, seq, failed: BTreeSet::new() };
+        let again = self.lock(node, session, request, live)?;
+        self.settle()?;
+        Ok(again)
     }
 
     pub fn release(&mut self, receipt: u64) -> Answer<()> {

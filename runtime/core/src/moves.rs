@@ -61,6 +61,12 @@ impl Core {
                 else { "the engine owns its device pages: give `into`, the pages to load into" };
             return Err(Refusal::BadArgument(whose.into()));
         }
+        if let Some(blocks) = into {
+            self.claim(blocks)?;
+            for c in self.state.slotted().collect::<Vec<_>>() {
+                self.forget(blocks, c)?;
+            }
+        }
         let restore = self.bring_to_device(receipt, into)?;
         self.settle()?;
         Ok(restore)
@@ -145,6 +151,13 @@ impl Core {
             let Some((_, below)) = self.way_down(c, Tier::Device) else { continue };
             let admit = self.config.admit[below as usize - 1];
             self.back_up(node, c, asker, |core, _, slot| !slot.usable(Tier::Storage) && core.uses(slot) >= admit)?;
+            let admit = self.config.admit[Tier::Storage as usize - 1];
+            if below == Tier::Host && admit > 1 && self.way_down(c, Tier::Host).is_some() {
+                // What was not used often enough when it came to the host may be now.
+                let bare = |slot: &Slot| slot.usable(Tier::Host) && slot.lacks(Tier::Storage) && self.uses(slot) >= admit;
+                let slots = self.component_where(node, c, bare);
+                self.start_move(OFFLOAD, c, &slots, asker)?;
+            }
         }
         Ok(())
     }
@@ -186,6 +199,14 @@ impl Core {
         let mut slots = self.component_where(node, component, stored);
         slots.retain(|slot| !failed.contains(slot));
         self.start_move(PREFETCH, component, &slots, asker)
+    }
+
+    /// The same over all components: the path's own slots, and of spots what resuming at its end needs.
+    pub(crate) fn needed_where(&self, node: u32, wanted: impl Fn(&Slot) -> bool) -> Vec<u32> {
+        let paths = self.state.of_shape(Shape::Path).flat_map(|c| self.component_where(node, c, &wanted));
+        let spots = self.state.needed_spots(node);
+        let is_wanted = |id: &u32| self.state.slots.get(*id).is_some_and(&wanted);
+        paths.chain(spots.into_iter().filter(is_wanted)).collect()
     }
 
     pub(crate) fn path_where(&self, node: u32, wanted: impl Fn(&Slot) -> bool) -> Vec<u32> {
@@ -230,7 +251,7 @@ impl Core {
             Some(pages) => pages.len().min(slots.len()) as u32,
             None => {
                 // Writing down never pushes out what was used since: that would trade a newer page for an older one.
-                let older_than = slots.last().and_then(|s| self.last_use(*s)).filter(|_| to > from);
+                let older_than = slots.iter().filter_map(|s| self.last_use(*s)).min().filter(|_| to > from);
                 self.make_room(component, to, slots.len() as u32, older_than, ask)?
             }
         };
@@ -296,7 +317,7 @@ impl Core {
         for (run, target) in pair(&runs, pages) {
             for (i, id) in run.iter().enumerate() {
                 let slot = self.state.slot(id).map_err(Refusal::Internal)?;
-                let (source, target) = (slot.page[from as usize], target + i as u32);
+                let (source, target) = (slot.page(from), target + i as u32);
                 match action.runs.last_mut() {
                     Some((s, a, b, n)) if *s + *n == id && *a + *n == source && *b + *n == target => *n += 1,
                     _ => action.runs.push((id, source, target, 1)),

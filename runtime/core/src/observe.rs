@@ -26,24 +26,46 @@ impl Core {
         if !self.state.is_observed(Tier::Device) {
             return Err(Refusal::BadArgument("this runtime owns its device pages; reserve and commit them".into()));
         }
-        let mut known_blocks = blocks.to_vec();
-        known_blocks.sort_unstable();
-        if known_blocks.windows(2).any(|w| w[0] == w[1]) {
-            return Err(Refusal::BadArgument("a block is named twice".into()));
+        self.claim(blocks)?;
+        let computed = self.place(receipt, None, key, skip, start, blocks.len() as u32)?;
+        if component != FULL && self.state.path_pages(computed.path.end()) < computed.range.end {
+            return Err(Refusal::BadArgument("full has to be observed before what goes beside it".into()));
         }
-        self.forget(blocks, component)?;
+        // What these blocks held before is gone; what of it is this very page is believed again at once.
+        self.forget(&self.strangers(&computed, component, blocks), component)?;
         let computed = self.place(receipt, None, key, skip, start, blocks.len() as u32)?;
         let (healed, duplicate, node) = if component == FULL {
             self.observe_full(&computed, key, skip, blocks)?
         } else {
-            let end = computed.path.end();
-            if self.state.path_pages(end) < computed.range.end {
-                return Err(Refusal::BadArgument("full has to be observed before what goes beside it".into()));
-            }
             let (healed, duplicate) = self.observe_known(&computed, component, computed.range.start, blocks)?;
             (healed, duplicate, self.cut(computed.path.root, &computed.path.nodes, computed.range.end)?)
         };
         self.conclude(receipt, computed, node, key, skip, (healed, duplicate))
+    }
+
+    /// Blocks named together must differ, and none may be the target of a load in flight.
+    pub(crate) fn claim(&self, blocks: &[u32]) -> Answer<()> {
+        let mut named = blocks.to_vec();
+        named.sort_unstable();
+        if named.windows(2).any(|pair| pair[0] == pair[1]) {
+            return Err(Refusal::BadArgument("a block is named twice".into()));
+        }
+        let loads = self.state.ops.iter().filter(|(_, op)| op.tier_to == Tier::Device);
+        let targets = loads.flat_map(|(_, op)| op.slots.iter()).filter_map(|slot| self.state.slots.get(*slot));
+        match targets.map(|slot| slot.page(Tier::Device)).find(|page| named.binary_search(page).is_ok()) {
+            Some(page) => Err(Refusal::BadArgument(format!("block {page} is being loaded into"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Blocks that are believed to hold something else than what is observed now.
+    fn strangers(&self, computed: &Computed, component: usize, blocks: &[u32]) -> Vec<u32> {
+        let (end, path) = (computed.path.end(), computed.range.start..);
+        let same = |(page, block): &(u32, u32)| {
+            let slot = self.state.slot_at(end, component, *page).and_then(|s| self.state.slots.get(s));
+            slot.is_some_and(|slot| slot.page(Tier::Device) == *block)
+        };
+        path.zip(blocks.iter().copied()).filter(|pair| !same(pair)).map(|(_, block)| block).collect()
     }
 
     fn observe_full(&mut self, computed: &Computed, key: &[u8], skip: u32, blocks: &[u32]) -> Answer<(u32, u32, u32)> {
@@ -119,9 +141,8 @@ impl Core {
         }
         let mut named: Vec<u32> = blocks.to_vec();
         named.sort_unstable();
-        let d = Tier::Device as usize;
         let taken = |s: &crate::slots::Slot| {
-            s.component as usize == component && s.has(Tier::Device) && named.binary_search(&s.page[d]).is_ok()
+            s.component as usize == component && s.has(Tier::Device) && named.binary_search(&s.page(Tier::Device)).is_ok()
         };
         let slots: Vec<u32> = self.state.slots.iter().filter(|(_, s)| taken(s)).map(|(id, _)| id).collect();
         let mut by_node: BTreeMap<u32, Vec<u32>> = BTreeMap::new();

@@ -117,7 +117,7 @@ fn node_standing(state: &State, now: i64, node: &Node, component: usize, tier: T
     facts.pages = node.parts[component].copies[tier as usize];
     facts.depth = node.start;
     facts.identity = identity(state, node.parts[component].slots.placed().first().map(|p| p.first));
-    Standing { facts, class: class(node), held: node.is_held(tier), tie: (u32::MAX - node.start) as u64 }
+    Standing { facts, class: class(node), held: node.is_held(tier), tie: u32::MAX - node.start }
 }
 
 fn spot_standing(state: &State, now: i64, id: u32, slot: &Slot, tier: Tier) -> Option<Standing> {
@@ -126,7 +126,7 @@ fn spot_standing(state: &State, now: i64, id: u32, slot: &Slot, tier: Tier) -> O
     (facts.created, facts.last_use, facts.uses) = (spot.created, spot.last_use, spot.uses);
     (facts.pages, facts.depth) = (1, slot.position);
     facts.identity = identity(state, Some(id));
-    Some(Standing { facts, class: class(node), held: spot.is_held(tier), tie: slot.position as u64 })
+    Some(Standing { facts, class: class(node), held: spot.is_held(tier), tie: slot.position })
 }
 
 fn facts_of(state: &State, now: i64, node: &Node, component: usize) -> Facts {

@@ -11,34 +11,41 @@ use crate::policy::{Facts, Policy, Recency, Score, Verdict};
 /// Candidates used too recently that one search passes before it finds nothing. They stand in the way only of
 /// copies that are not worth evicting anything for.
 const TOO_RECENT_PASSED: u32 = 1024;
+/// What anybody asked to keep goes last.
+const CLASSES: usize = 2;
 
+/// A place in the order, and which class it is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
     pub class: u8,
-    pub score: Score,
-    pub tie: u64,
-    pub item: u32,
+    place: Place,
 }
 
-impl Rank {
-    fn first(class: u8, score: Score) -> Self {
-        Rank { class, score, tie: 0, item: 0 }
+/// A place within a class. Small: there are as many as nodes, in each tier.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    score: Score,
+    tie: u32,
+    item: u32,
+}
+
+impl Place {
+    fn first(score: Score) -> Self {
+        Place { score, tie: 0, item: 0 }
     }
 
-    fn last(class: u8) -> Self {
-        Rank { class, score: Score::new(i64::MAX, i64::MAX), tie: u64::MAX, item: u32::MAX }
-    }
+    const LAST: Place = Place { score: Score { first: i64::MAX, then: i64::MAX }, tie: u32::MAX, item: u32::MAX };
 }
 
 /// What a candidate is, and how it stands beside the policy's order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Standing {
     pub facts: Facts,
-    /// Before the score: all of a lower class go first.
+    /// Before the score: all of class 0 go before those of class 1.
     pub class: u8,
     pub held: bool,
     /// After the score: the lower goes first.
-    pub tie: u64,
+    pub tie: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,30 +55,47 @@ pub struct Victim {
     pub rank: Rank,
 }
 
-/// `standing.facts.now` is 0: the time alone changes nothing.
-#[derive(Clone, Debug)]
+/// Where an item stands; `side` is NOWHERE for one that is no candidate.
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Candidate {
-    standing: Standing,
     score: Score,
+    tie: u32,
+    side: u8,
+}
+
+const NOWHERE: u8 = u8::MAX;
+const HELD: u8 = CLASSES as u8;
+
+impl Default for Candidate {
+    fn default() -> Self {
+        Candidate { score: Score::default(), tie: 0, side: NOWHERE }
+    }
 }
 
 impl Candidate {
-    fn rank(&self, item: u32) -> Rank {
-        Rank { class: self.standing.class, score: self.score, tie: self.standing.tie, item }
+    fn place(&self, item: u32) -> Place {
+        Place { score: self.score, tie: self.tie, item }
     }
+}
+
+fn side(class: u8, held: bool) -> u8 {
+    class + if held { HELD } else { 0 }
 }
 
 pub struct Queue {
     policy: Box<dyn Policy>,
-    open: BTreeSet<Rank>,
-    held: BTreeSet<Rank>,
-    /// By item. Most items are no candidates: those cost a pointer.
-    candidates: Chunks<Option<Box<Candidate>>>,
+    /// By class: those that may go, then those that are held.
+    sides: [BTreeSet<Place>; 2 * CLASSES],
+    candidates: Chunks<Candidate>,
+    /// What the policy was last told of each, where it goes by more than the last use. `now` in it is 0: the time
+    /// alone changes nothing.
+    facts: Option<Chunks<Option<Box<Facts>>>>,
 }
 
 impl Queue {
     pub fn new(policy: Box<dyn Policy>) -> Self {
-        Queue { policy, open: BTreeSet::new(), held: BTreeSet::new(), candidates: Chunks::default() }
+        let facts = (policy.recency() != Recency::Whole).then(Chunks::default);
+        Queue { policy, sides: Default::default(), candidates: Chunks::default(), facts }
     }
 
     pub fn policy(&self) -> &dyn Policy {
@@ -81,45 +105,40 @@ impl Queue {
     /// An item may have changed; `hit` when it was used. None: it is no candidate any more, but may be one again.
     /// A hit counts only for one that was a candidate already: entering is no use.
     pub fn place(&mut self, item: u32, standing: Option<Standing>, hit: bool) {
-        let before = self.candidates.get_mut(item).and_then(Option::as_mut);
-        let (mut standing, before) = match (standing, before) {
-            (None, None) => return,
-            (None, Some(_)) => return self.remove(item, false),
-            (Some(standing), before) => (standing, before),
+        let before = self.candidates.get(item).copied().unwrap_or_default();
+        let known = before.side != NOWHERE;
+        let Some(standing) = standing else {
+            return if known { self.remove(item, false) };
         };
-        let facts = standing.facts;
-        standing.facts.now = 0;
-        let Some(candidate) = before else {
-            let score = self.policy.on_insert(item, &facts);
-            let candidate = Candidate { standing, score };
-            side(&mut self.open, &mut self.held, standing.held).insert(candidate.rank(item));
-            *self.candidates.entry(item) = Some(Box::new(candidate));
-            return;
+        let told = self.facts.as_ref().filter(|_| known).and_then(|facts| facts.get(item)?.as_deref());
+        let same = told.is_some_and(|told| *told == Facts { now: 0, ..standing.facts });
+        let score = match () {
+            () if known && hit => self.policy.on_hit(item, &standing.facts),
+            () if same => before.score,
+            () => self.policy.on_insert(item, &standing.facts),
         };
-        if candidate.standing == standing && !hit {
-            return;
+        let after = Candidate { score, tie: standing.tie, side: side(standing.class, standing.held) };
+        if after != before {
+            if known {
+                self.sides[before.side as usize].remove(&before.place(item));
+            }
+            self.sides[after.side as usize].insert(after.place(item));
+            *self.candidates.entry(item) = after;
         }
-        let (rank, held) = (candidate.rank(item), candidate.standing.held);
-        if hit {
-            candidate.score = self.policy.on_hit(item, &facts);
-        } else if candidate.standing.facts != standing.facts {
-            candidate.score = self.policy.on_insert(item, &facts);
-        }
-        candidate.standing = standing;
-        let now = candidate.rank(item);
-        if (rank, held) != (now, standing.held) {
-            side(&mut self.open, &mut self.held, held).remove(&rank);
-            side(&mut self.open, &mut self.held, standing.held).insert(now);
+        if !same && let Some(facts) = &mut self.facts {
+            *facts.entry(item) = Some(Box::new(Facts { now: 0, ..standing.facts }));
         }
     }
 
     /// An item is gone, and its number may come again for another. Also for items that are no candidates.
     pub fn remove(&mut self, item: u32, evicted: bool) {
-        let Some(candidate) = self.candidates.get_mut(item).and_then(Option::take) else {
-            return self.policy.on_remove(item, 0, evicted);
-        };
-        side(&mut self.open, &mut self.held, candidate.standing.held).remove(&candidate.rank(item));
-        self.policy.on_remove(item, candidate.standing.facts.identity, evicted);
+        let before = self.candidates.get(item).copied().unwrap_or_default();
+        let told = self.facts.as_mut().and_then(|facts| facts.get_mut(item)?.take());
+        if before.side != NOWHERE {
+            self.candidates.clear(item);
+            self.sides[before.side as usize].remove(&before.place(item));
+        }
+        self.policy.on_remove(item, told.map_or(0, |facts| facts.identity), evicted);
     }
 
     /// `head` is new and took the front pages of `tail`. Before either is placed.
@@ -137,20 +156,24 @@ impl Queue {
         accept: &mut dyn FnMut(u32) -> bool,
     ) -> Option<Victim> {
         // What a policy of ours grants: a move to main, and three rounds there.
-        let mut chances = self.open.len() * 4;
+        let mut chances = self.sides[..CLASSES].iter().map(BTreeSet::len).sum::<usize>() * 4;
         loop {
             let rank = self.search(older_than, accept)?;
-            let candidate = self.candidates.get_mut(rank.item)?.as_mut()?;
-            let facts = Facts { now, ..candidate.standing.facts };
-            let verdict = if chances > 0 { self.policy.on_victim(rank.item, &facts) } else { Verdict::Take };
+            let item = rank.place.item;
+            let facts = self.facts.as_ref().and_then(|facts| facts.get(item)?.as_deref()).copied();
+            let verdict = match facts {
+                Some(facts) if chances > 0 => self.policy.on_victim(item, &Facts { now, ..facts }),
+                _ => Verdict::Take,
+            };
             match verdict {
-                Verdict::Requeue(score) if score > rank.score => {
+                Verdict::Requeue(score) if score > rank.place.score => {
                     chances -= 1;
-                    candidate.score = score;
-                    self.open.remove(&rank);
-                    self.open.insert(candidate.rank(rank.item));
+                    self.candidates.entry(item).score = score;
+                    let open = &mut self.sides[rank.class as usize];
+                    open.remove(&rank.place);
+                    open.insert(Place { score, ..rank.place });
                 }
-                _ => return Some(Victim { item: rank.item, score_shown: rank.score.shown(), rank }),
+                _ => return Some(Victim { item, score_shown: rank.place.score.shown(), rank }),
             }
         }
     }
@@ -158,18 +181,18 @@ impl Queue {
     /// Held candidates that would have gone before the victim at `rank`, in order. Ask before it leaves.
     pub fn passed_over(&self, rank: &Rank) -> impl Iterator<Item = u32> + '_ {
         let rank = *rank;
-        let stretches = (0..=rank.class).flat_map(move |class| self.stretches(class));
-        let before = stretches.scan(false, move |met, (from, to)| {
+        let stretches = (0..=rank.class).flat_map(move |class| self.stretches().map(move |(from, to)| (class, from, to)));
+        let before = stretches.scan(false, move |met, (class, from, to)| {
             let last = *met;
-            *met = (from..=to).contains(&rank);
-            (!last).then_some((from, if *met { rank } else { to }))
+            *met = class == rank.class && (from..=to).contains(&rank.place);
+            (!last).then_some((class, from, if *met { rank.place } else { to }))
         });
-        before.flat_map(|(from, to)| self.held.range(from..=to)).map(|r| r.item)
+        before.flat_map(|(class, from, to)| self.sides[side(class, true) as usize].range(from..=to)).map(|p| p.item)
     }
 
     /// Candidates, held or not.
     pub fn len(&self) -> usize {
-        self.open.len() + self.held.len()
+        self.sides.iter().map(BTreeSet::len).sum()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -178,52 +201,56 @@ impl Queue {
 
     /// Exactly `expected` stand here, each once and as it should. `now` in the facts is not compared.
     pub fn check(&self, expected: &mut dyn Iterator<Item = (u32, Standing)>) -> Result<(), String> {
-        let mut count = 0;
-        for (item, mut standing) in expected {
+        let (mut count, name) = (0, self.policy.name());
+        for (item, standing) in expected {
             count += 1;
-            standing.facts.now = 0;
-            let Some(candidate) = self.candidates.get(item).and_then(Option::as_ref) else {
-                return Err(format!("item {item} is missing in the {} order", self.policy.name()));
-            };
-            if candidate.standing != standing {
-                let (is, name) = (&candidate.standing, self.policy.name());
-                return Err(format!("item {item} stands as {is:?} in the {name} order, not as {standing:?}"));
+            let candidate = self.candidates.get(item).copied().unwrap_or_default();
+            if candidate.side == NOWHERE {
+                return Err(format!("item {item} is missing in the {name} order"));
             }
-            let side = if standing.held { &self.held } else { &self.open };
-            if !side.contains(&candidate.rank(item)) {
-                return Err(format!("item {item} has lost its place in the {} order", self.policy.name()));
+            if (candidate.tie, candidate.side) != (standing.tie, side(standing.class, standing.held)) {
+                return Err(format!("item {item} stands as {candidate:?} in the {name} order, not as {standing:?}"));
+            }
+            let facts = Facts { now: 0, ..standing.facts };
+            let told = self.facts.as_ref().map(|told| told.get(item).and_then(|facts| facts.as_deref()).copied());
+            if told.is_some_and(|told| told != Some(facts)) {
+                return Err(format!("item {item} was told of as {told:?} in the {name} order, and is {facts:?}"));
+            }
+            if self.facts.is_none() && candidate.score.first != facts.last_use {
+                return Err(format!("item {item} has the score {:?} in the {name} order, and is {facts:?}", candidate.score));
+            }
+            if !self.sides[candidate.side as usize].contains(&candidate.place(item)) {
+                return Err(format!("item {item} has lost its place in the {name} order"));
             }
         }
         if count != self.len() {
-            let (len, name) = (self.len(), self.policy.name());
-            return Err(format!("the {name} order has {len} items of which {count} are candidates"));
+            return Err(format!("the {name} order has {} items of which {count} are candidates", self.len()));
         }
         Ok(())
     }
 
     /// The parts of one class, in the order of a search.
-    fn stretches(&self, class: u8) -> impl Iterator<Item = (Rank, Rank)> + use<> {
-        let lowest = Rank::first(class, Score::LOWEST);
+    fn stretches(&self) -> impl Iterator<Item = (Place, Place)> + use<> {
+        let lowest = Place::first(Score::LOWEST);
         let (from, rest) = match self.policy.begins_at() {
             None => (lowest, None),
             Some(score) => {
-                let from = Rank::first(class, score);
+                let from = Place::first(score);
                 (from, Some((lowest, from)))
             }
         };
-        std::iter::once((from, Rank::last(class))).chain(rest)
+        std::iter::once((from, Place::LAST)).chain(rest)
     }
 
     fn search(&self, older_than: Option<i64>, accept: &mut dyn FnMut(u32) -> bool) -> Option<Rank> {
         let mut too_recent = 0;
-        let mut class = self.open.first()?.class;
-        loop {
-            for (mut from, to) in self.stretches(class) {
+        for class in 0..CLASSES as u8 {
+            for (mut from, to) in self.stretches() {
                 'seek: while from <= to {
-                    for rank in self.open.range(from..=to) {
-                        if older_than.is_none_or(|limit| self.last_use(rank.item) < limit) {
-                            if accept(rank.item) {
-                                return Some(*rank);
+                    for place in self.sides[class as usize].range(from..=to) {
+                        if older_than.is_none_or(|limit| self.last_use(place) < limit) {
+                            if accept(place.item) {
+                                return Some(Rank { class, place: *place });
                             }
                             continue;
                         }
@@ -234,9 +261,9 @@ impl Queue {
                         match self.policy.recency() {
                             Recency::None => continue,
                             Recency::Whole => break 'seek,
-                            Recency::Within if rank.score.first == i64::MAX => break 'seek,
+                            Recency::Within if place.score.first == i64::MAX => break 'seek,
                             Recency::Within => {
-                                from = Rank::first(class, Score::new(rank.score.first + 1, i64::MIN));
+                                from = Place::first(Score::new(place.score.first + 1, i64::MIN));
                                 continue 'seek;
                             }
                         }
@@ -244,21 +271,14 @@ impl Queue {
                     break;
                 }
             }
-            let above = Rank::first(class.checked_add(1)?, Score::LOWEST);
-            class = self.open.range(above..).next()?.class;
+        }
+        None
+    }
+
+    fn last_use(&self, place: &Place) -> i64 {
+        match &self.facts {
+            Some(facts) => facts.get(place.item).and_then(|f| f.as_deref()).map_or(i64::MAX, |f| f.last_use),
+            None => place.score.first,
         }
     }
-
-    fn last_use(&self, item: u32) -> i64 {
-        let candidate = self.candidates.get(item).and_then(Option::as_ref);
-        candidate.map_or(i64::MAX, |c| c.standing.facts.last_use)
-    }
-}
-
-fn side<'a>(
-    open: &'a mut BTreeSet<Rank>,
-    held: &'a mut BTreeSet<Rank>,
-    is_held: bool,
-) -> &'a mut BTreeSet<Rank> {
-    if is_held { held } else { open }
 }

@@ -65,15 +65,19 @@ impl Core {
         let (own, obstacle) = self.own_nodes(session, None, None);
         let idle = |s: &Slot| s.here != 0 && s.coming == 0 && !s.is_read();
         let slots = self.copies_of(&own, FULL, idle);
-        dropped.lost = slots.len() as u32;
+        // What lies on somebody else's device stays there.
+        let owned: Vec<Tier> = Tier::ALL.iter().copied().filter(|t| !self.state.is_observed(*t)).collect();
+        let bits = owned.iter().fold(0, |bits, tier| bits | tier.bit());
+        let lost = |s: &&u32| self.state.slots.get(**s).is_some_and(|slot| slot.here & !bits == 0);
+        dropped.lost = slots.iter().filter(lost).count() as u32;
         dropped.left = dropped.asked - dropped.lost;
         dropped.obstacle = obstacle.or((dropped.left > 0).then_some(Reason::InFlight));
         let mut like = Row::new(Kind::Evict, Phase::None);
         (like.reason, like.op) = (reason, op);
-        for tier in Tier::ALL {
-            let has = |s: &u32| self.state.slots.get(*s).is_some_and(|slot| slot.has(*tier));
+        for tier in owned {
+            let has = |s: &u32| self.state.slots.get(*s).is_some_and(|slot| slot.has(tier));
             let here: Vec<u32> = slots.iter().copied().filter(has).collect();
-            self.drop_copies(&here, *tier, like.clone())?;
+            self.drop_copies(&here, tier, like.clone())?;
         }
         Ok(dropped)
     }

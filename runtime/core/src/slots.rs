@@ -9,15 +9,21 @@ use crate::records::NONE;
 use crate::runs::Run;
 
 const CHUNK: usize = 1024;
+/// No row is about more slots than this.
+const MOST_AT_ONCE: usize = 1 << 30;
 
 /// One logical page of one component. Its bytes may be in several tiers at once, or in none (a hole that a path
 /// names).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slot {
+    /// Of the page and all before it; zeros where digests are deferred.
+    pub digest: Digest,
     /// The node that has it, or NONE while only an operation does. Not hashed: nodes say it.
     pub node: u32,
     /// Index of the page in its sequence. Not hashed once it is in a node.
     pub position: u32,
+    /// Page in each tier's pool, where there is a copy or one coming. Of a lost one, the row that took the last copy.
+    page: [u32; 3],
     /// Number of its component.
     pub component: u8,
     /// Tier bits: settled copies, copies being written, copies known to be damaged.
@@ -26,29 +32,22 @@ pub struct Slot {
     pub bad: u8,
     /// Operations reading each tier's copy.
     pub readers: [u8; 3],
-    pub lost_why: Reason,
-    /// Page in each tier's pool; NONE where there is neither a copy nor one coming.
-    pub page: [u32; 3],
-    /// The row that took the last copy away; 0 while there is one.
-    pub lost: u64,
-    /// Of the page and all before it; zeros where digests are deferred.
-    pub digest: Digest,
+    lost_why: Reason,
 }
 
 impl Slot {
     pub fn new(component: u8, node: u32, position: u32) -> Self {
         Slot {
+            digest: [0; 32],
             node,
             position,
+            page: [NONE; 3],
             component,
             here: 0,
             coming: 0,
             bad: 0,
             readers: [0; 3],
             lost_why: Reason::None,
-            page: [NONE; 3],
-            lost: 0,
-            digest: [0; 32],
         }
     }
 
@@ -80,11 +79,45 @@ impl Slot {
     }
 
     pub fn is_gone(&self) -> bool {
-        self.here == 0 && self.coming == 0
+        self.here | self.coming == 0
     }
 
     pub fn is_read(&self) -> bool {
         self.readers != [0; 3]
+    }
+
+    /// Its page in a tier's pool; NONE where there is neither a copy nor one coming.
+    pub fn page(&self, tier: Tier) -> u32 {
+        if self.lacks(tier) { NONE } else { self.page[tier as usize] }
+    }
+
+    /// A copy is on its way into this page. What took the last one is forgotten.
+    pub fn await_copy(&mut self, tier: Tier, page: u32) {
+        self.coming |= tier.bit();
+        self.lost_why = Reason::None;
+        self.page[tier as usize] = page;
+    }
+
+    /// The copy on its way is there.
+    pub fn settle_copy(&mut self, tier: Tier) {
+        self.coming &= !tier.bit();
+        self.here |= tier.bit();
+    }
+
+    /// Neither there nor on its way any more. Whether that was all there was.
+    pub fn drop_copy(&mut self, tier: Tier, row: u64, why: Reason) {
+        self.here &= !tier.bit();
+        self.coming &= !tier.bit();
+        self.bad &= !tier.bit();
+        if self.is_gone() {
+            (self.page[0], self.page[1], self.lost_why) = (row as u32, (row >> 32) as u32, why);
+        }
+    }
+
+    /// The row that took the last copy away, and why.
+    pub fn lost(&self) -> Option<(u64, Reason)> {
+        let row = (self.page[1] as u64) << 32 | self.page[0] as u64;
+        (self.is_gone() && self.lost_why != Reason::None).then_some((row, self.lost_why))
     }
 
     fn own_term(&self, whose: u64) -> u128 {
@@ -92,14 +125,17 @@ impl Slot {
         let [a, b] = [u64::from_le_bytes(words[0]), u64::from_le_bytes(words[1])];
         let place = if self.node == NONE { self.position as u64 + 1 } else { 0 };
         let own = mix(a ^ self.component as u64, b ^ place << 8, whose);
-        if self.lost == 0 { own } else { own.wrapping_add(mix(self.lost, self.lost_why as u64, whose ^ 1)) }
+        match self.lost() {
+            None => own,
+            Some((row, why)) => own.wrapping_add(mix(row, why as u64, whose ^ 1)),
+        }
     }
 
     fn copy_term(&self, whose: u64, tier: Tier) -> u128 {
-        let t = tier as usize;
-        if self.page[t] == NONE {
+        if self.lacks(tier) {
             return 0;
         }
+        let t = tier as usize;
         let bit = |set: u8| (set >> t & 1) as u64;
         let flags = bit(self.here) | bit(self.coming) << 1 | bit(self.bad) << 2 | (self.readers[t] as u64) << 8;
         mix((self.page[t] as u64) << 32 | flags, t as u64 + 2, whose)
@@ -173,61 +209,73 @@ impl Slots {
         (self.generation(id) as u64) << 32 | id as u64
     }
 
-    /// False when the number is in use, or so far off that nobody can have given it out: `choose` goes upwards
-    /// without gaps, and a broken log must not cost memory.
-    pub fn insert(&mut self, id: u32, slot: Slot) -> bool {
-        let chunk = id as usize / CHUNK;
-        if chunk > self.chunks.len() {
+    /// New slots for a run of numbers. False, and nothing done, when one is in use, or so far off that nobody can have
+    /// given it out: `choose` goes upwards without gaps, and a broken log must not cost memory.
+    pub fn insert(&mut self, run: Run, mut make: impl FnMut(u32) -> Slot) -> bool {
+        let Some(end) = run.first.checked_add(run.count) else { return false };
+        if run.first as usize / CHUNK > self.chunks.len() || run.count as usize > MOST_AT_ONCE {
             return false;
         }
-        if chunk == self.chunks.len() {
+        while self.chunks.len() * CHUNK < end as usize {
             let empty = || Entry { slot: Slot::new(0, NONE, NONE), life: 0 };
             self.chunks.push(std::iter::repeat_with(empty).take(CHUNK).collect());
         }
-        if id >= self.ids.capacity() {
-            self.ids.grow(id + 1);
+        if end > self.ids.capacity() {
+            self.ids.grow(end);
         }
-        if !self.ids.take_one(id) {
+        if !self.ids.take(run) {
             return false;
         }
-        let entry = &mut self.chunks[chunk][id as usize % CHUNK];
-        entry.life += 1;
-        entry.slot = slot;
-        let whose = whose(id, entry);
-        self.owned_hash = self.owned_hash.wrapping_add(entry.slot.own_term(whose));
-        self.add_copies(id, &[0, 1, 2]);
+        let mut sums = Sums::new(self.observed);
+        for (i, id) in run.iter().enumerate() {
+            let entry = &mut self.chunks[id as usize / CHUNK][id as usize % CHUNK];
+            entry.life += 1;
+            entry.slot = make(i as u32);
+            sums.add_all(&entry.slot, whose(id, entry));
+        }
+        self.gain(sums);
         true
     }
 
-    pub fn remove(&mut self, id: u32) -> Option<Slot> {
-        self.entry(id)?;
-        self.drop_copies(id, &[0, 1, 2]);
-        let entry = self.chunks.get_mut(id as usize / CHUNK)?.get_mut(id as usize % CHUNK)?;
-        self.owned_hash = self.owned_hash.wrapping_sub(entry.slot.own_term(whose(id, entry)));
-        entry.life += 1;
-        self.ids.release_one(id);
-        Some(entry.slot.clone())
+    /// Slots end. False, and nothing done, when one of them does not exist.
+    pub fn remove(&mut self, run: Run, mut last: impl FnMut(&Slot)) -> bool {
+        if !self.ids.release(run) {
+            return false;
+        }
+        let mut sums = Sums::new(self.observed);
+        for id in run.iter() {
+            let entry = &mut self.chunks[id as usize / CHUNK][id as usize % CHUNK];
+            sums.add_all(&entry.slot, whose(id, entry));
+            entry.life += 1;
+            last(&entry.slot);
+        }
+        self.lose(sums);
+        true
     }
 
     /// Change anything of a slot. None when there is none.
     pub fn update<R>(&mut self, id: u32, change: impl FnOnce(&mut Slot) -> R) -> Option<R> {
-        self.drop_copies(id, &[0, 1, 2]);
+        let observed = self.observed;
         let entry = self.entry_mut(id)?;
-        let whose = whose(id, entry);
-        let before = entry.slot.own_term(whose);
+        let (whose, mut before, mut after) = (whose(id, entry), Sums::new(observed), Sums::new(observed));
+        before.add_all(&entry.slot, whose);
         let result = change(&mut entry.slot);
-        let after = entry.slot.own_term(whose);
-        self.owned_hash = self.owned_hash.wrapping_sub(before).wrapping_add(after);
-        self.add_copies(id, &[0, 1, 2]);
+        after.add_all(&entry.slot, whose);
+        self.lose(before);
+        self.gain(after);
         Some(result)
     }
 
     /// Change what a slot says of these tiers' copies, and nothing else of it.
-    pub fn update_copies(&mut self, id: u32, tiers: &[u8], change: impl FnOnce(&mut Slot)) -> Option<()> {
-        self.entry(id)?;
-        self.drop_copies(id, tiers);
-        change(&mut self.entry_mut(id)?.slot);
-        self.add_copies(id, tiers);
+    pub fn update_copies(&mut self, id: u32, tiers: &[Tier], change: impl FnOnce(&mut Slot)) -> Option<()> {
+        let observed = self.observed;
+        let entry = self.entry_mut(id)?;
+        let (whose, mut before, mut after) = (whose(id, entry), Sums::new(observed), Sums::new(observed));
+        tiers.iter().for_each(|tier| before.add_copy(&entry.slot, whose, *tier));
+        change(&mut entry.slot);
+        tiers.iter().for_each(|tier| after.add_copy(&entry.slot, whose, *tier));
+        self.lose(before);
+        self.gain(after);
         Some(())
     }
 
@@ -246,41 +294,19 @@ impl Slots {
 
     /// Both hashes from nothing, for `check`.
     pub fn rehash(&self) -> (u128, u128) {
-        let mut sums = (0u128, 0u128);
-        for (id, slot) in self.iter() {
-            let whose = self.owner(id);
-            sums.0 = sums.0.wrapping_add(slot.own_term(whose));
-            for tier in Tier::ALL {
-                let sum = if self.observed & tier.bit() == 0 { &mut sums.0 } else { &mut sums.1 };
-                *sum = sum.wrapping_add(slot.copy_term(whose, *tier));
-            }
-        }
-        sums
+        let mut sums = Sums::new(self.observed);
+        self.iter().for_each(|(id, slot)| sums.add_all(slot, self.owner(id)));
+        (sums.owned, sums.of_observed)
     }
 
-    fn drop_copies(&mut self, id: u32, tiers: &[u8]) {
-        let Some(entry) = self.entry(id) else { return };
-        let (mut owned, mut observed) = (0u128, 0u128);
-        self.sum_copies(id, entry, tiers, &mut owned, &mut observed);
-        self.owned_hash = self.owned_hash.wrapping_sub(owned);
-        self.observed_hash = self.observed_hash.wrapping_sub(observed);
+    fn gain(&mut self, sums: Sums) {
+        self.owned_hash = self.owned_hash.wrapping_add(sums.owned);
+        self.observed_hash = self.observed_hash.wrapping_add(sums.of_observed);
     }
 
-    fn add_copies(&mut self, id: u32, tiers: &[u8]) {
-        let Some(entry) = self.entry(id) else { return };
-        let (mut owned, mut observed) = (0u128, 0u128);
-        self.sum_copies(id, entry, tiers, &mut owned, &mut observed);
-        self.owned_hash = self.owned_hash.wrapping_add(owned);
-        self.observed_hash = self.observed_hash.wrapping_add(observed);
-    }
-
-    fn sum_copies(&self, id: u32, entry: &Entry, tiers: &[u8], owned: &mut u128, observed: &mut u128) {
-        let whose = whose(id, entry);
-        for tier in tiers {
-            let tier = Tier::ALL[*tier as usize];
-            let sum = if self.observed & tier.bit() == 0 { &mut *owned } else { &mut *observed };
-            *sum = sum.wrapping_add(entry.slot.copy_term(whose, tier));
-        }
+    fn lose(&mut self, sums: Sums) {
+        self.owned_hash = self.owned_hash.wrapping_sub(sums.owned);
+        self.observed_hash = self.observed_hash.wrapping_sub(sums.of_observed);
     }
 
     fn entry(&self, id: u32) -> Option<&Entry> {
@@ -292,6 +318,39 @@ impl Slots {
     }
 }
 
+/// Terms of slots, by whose tiers they speak of.
+struct Sums {
+    observed: u8,
+    owned: u128,
+    of_observed: u128,
+}
+
+impl Sums {
+    fn new(observed: u8) -> Self {
+        Sums { observed, owned: 0, of_observed: 0 }
+    }
+
+    fn add_all(&mut self, slot: &Slot, whose: u64) {
+        self.owned = self.owned.wrapping_add(slot.own_term(whose));
+        Tier::ALL.iter().for_each(|tier| self.add_copy(slot, whose, *tier));
+    }
+
+    fn add_copy(&mut self, slot: &Slot, whose: u64, tier: Tier) {
+        let sum = if self.observed & tier.bit() == 0 { &mut self.owned } else { &mut self.of_observed };
+        *sum = sum.wrapping_add(slot.copy_term(whose, tier));
+    }
+}
+
 fn whose(id: u32, entry: &Entry) -> u64 {
     (entry.generation() as u64) << 32 | id as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_fills_one_cache_line() {
+        assert_eq!(size_of::<Entry>(), 64);
+    }
 }

@@ -9,7 +9,7 @@ use crate::families::Shape;
 use crate::mixer::Mixer;
 use crate::names::{Name, Reason, Tier};
 use crate::records::{Component, FULL, Lease, NONE, Namespace, Node, Op, Receipt, Session, Spot};
-use crate::runs::Run;
+use crate::runs::{Run, Runs};
 use crate::slots::{Slot, Slots};
 use crate::table::Table;
 
@@ -234,31 +234,18 @@ impl State {
     pub(crate) fn copies_leave(&mut self, run: Run, tier: Tier, seq: u64, why: Reason) -> Applied {
         let first = self.slot(run.first)?;
         let (node, component) = (first.node, first.component);
-        let (mut bad, t) = (0, tier as usize);
+        let (mut bad, mut pages) = (0, Runs::default());
         for id in run.iter() {
             let slot = self.slot(id)?;
             if !slot.has(tier) || (slot.node, slot.component) != (node, component) {
                 return Err(format!("slot {id} has no copy on {}, or is not in node {node}", tier.name()));
             }
-            let page = slot.page[t];
+            pages.push(slot.page(tier), 1);
             bad += (slot.bad & tier.bit() != 0) as u32;
-            let last = slot.here == tier.bit() && slot.coming == 0;
-            let leave = |s: &mut Slot| {
-                s.here &= !tier.bit();
-                s.bad &= !tier.bit();
-                s.page[t] = NONE;
-            };
-            if last {
-                self.change_slot(id, |s| {
-                    leave(s);
-                    (s.lost, s.lost_why) = (seq, why);
-                })?;
-            } else {
-                self.slots.update_copies(id, &[tier as u8], leave);
-            }
-            self.free_page(component, tier, page)?;
+            self.change_slot(id, |s| s.drop_copy(tier, seq, why))?;
             self.touch_slot(id, component);
         }
+        self.free_pages(component, tier, &pages)?;
         if bad > 0 && node != NONE {
             self.count_in_node(node, |n| n.parts[component as usize].bad -= bad)?;
         }
@@ -282,10 +269,10 @@ impl State {
         Ok(())
     }
 
-    pub(crate) fn free_page(&mut self, component: u8, tier: Tier, page: u32) -> Applied {
+    pub(crate) fn free_pages(&mut self, component: u8, tier: Tier, pages: &Runs) -> Applied {
         let pool = self.pool(component, tier)?;
-        if !pool.observed && !pool.pages.release_one(page) {
-            return Err(format!("page {page} of {} is free already", tier.name()));
+        if !pool.observed && !pages.as_runs().iter().all(|run| pool.pages.release(*run)) {
+            return Err(format!("pages {:?} of {} are free already", pages.as_runs(), tier.name()));
         }
         Ok(())
     }

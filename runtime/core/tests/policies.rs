@@ -89,7 +89,7 @@ fn density(f: &Facts) -> i64 {
 
 impl World {
     /// The whole key by which the model sorts; what policies with a memory remember is in `memory`.
-    fn key(&self, item: u32, s: &Standing) -> (u8, i64, i64, i64, u64, u32) {
+    fn key(&self, item: u32, s: &Standing) -> (u8, i64, i64, i64, u32, u32) {
         let f = &s.facts;
         let (a, b, c) = match self.name {
             "lru" => (f.last_use, 0, 0),
@@ -230,7 +230,7 @@ fn run(name: &'static str, steps: &[Step]) -> Vec<Option<Victim>> {
                     identity: *identity,
                     ..Facts::default()
                 };
-                let tie = u64::MAX - *depth as u64;
+                let tie = u32::MAX - *depth;
                 touched = Some((*item, Standing { facts, class: 0, held: false, tie }, false));
             }
             Step::Hit { item } => {

@@ -5,7 +5,7 @@ use crate::members::Members;
 use crate::names::{Phase, Tier};
 use crate::records::{FULL, NONE, Op};
 use crate::row::Row;
-use crate::runs::Run;
+use crate::runs::{Run, Runs};
 use crate::slots::Slot;
 use crate::state::{Applied, State};
 
@@ -15,22 +15,18 @@ impl State {
         match row.phase {
             Phase::Grant => {
                 let component = self.component_of(row)?;
-                let d = Tier::Device as usize;
                 self.join_op(id, row, None, Tier::Device)?;
                 let page_from = need(&row.page_from, "page_from", row)?;
                 let run = row.slots();
                 self.fence(component, Tier::Device, Run { first: page_from, count: run.count })?;
                 // A page that is planned for one position says so; the others get theirs when they are committed.
                 let position = row.end_page.map_or(NONE, |end| end.wrapping_sub(run.count));
-                for (i, slot) in run.iter().enumerate() {
-                    let mut record = Slot::new(component, NONE, position.saturating_add(i as u32));
-                    record.coming = Tier::Device.bit();
-                    record.page[d] = page_from + i as u32;
-                    if !self.slots.insert(slot, record) {
-                        return Err(format!("slot {slot} exists or cannot exist"));
-                    }
-                }
-                Ok(())
+                let made = self.slots.insert(run, |i| {
+                    let mut slot = Slot::new(component, NONE, position.saturating_add(i));
+                    slot.await_copy(Tier::Device, page_from + i);
+                    slot
+                });
+                if made { Ok(()) } else { Err(format!("slots {run:?} exist or cannot exist")) }
             }
             Phase::Done | Phase::Abort => self.end_op(id),
             _ => Ok(()),
@@ -45,7 +41,7 @@ impl State {
         }
         if row.phase == Phase::Marked {
             for slot in run.iter() {
-                self.slots.update_copies(slot, &[tier as u8], |s| s.bad |= tier.bit());
+                self.slots.update_copies(slot, &[tier], |s| s.bad |= tier.bit());
                 let (node, component) = self.slot(slot).map(|s| (s.node, s.component))?;
                 self.count_in_node(node, |n| n.parts[component as usize].bad += 1)?;
                 self.touch_slot(slot, component);
@@ -72,15 +68,16 @@ impl State {
             return Err(format!("evict row {} ends slots of another component", row.seq));
         }
         self.cut_tail(node, run)?;
-        let mut bad = 0;
-        for id in run.iter() {
-            let gone = self.slots.remove(id).ok_or_else(|| format!("slot {id} does not exist"))?;
-            if gone.here != tier.bit() || gone.coming != 0 {
-                return Err(format!("slot {id} has other copies than on {}", tier.name()));
-            }
+        let (mut bad, mut last, mut pages) = (0, true, Runs::default());
+        let removed = self.slots.remove(run, |gone| {
+            last &= gone.here == tier.bit() && gone.coming == 0;
             bad += (gone.bad != 0) as u32;
-            self.free_page(FULL as u8, tier, gone.page[tier as usize])?;
+            pages.push(gone.page(tier), 1);
+        });
+        if !removed || !last {
+            return Err(format!("slots {run:?} do not exist, or have other copies than on {}", tier.name()));
         }
+        self.free_pages(FULL as u8, tier, &pages)?;
         self.count_in_node(node, |n| n.parts[FULL].bad -= bad)?;
         self.count_copies(node, FULL as u8, tier, -(run.count as i32))?;
         self.drop_empty(node)
@@ -111,9 +108,8 @@ impl State {
             if !record.lacks(to) || record.component != component {
                 return Err(format!("slot {slot} has or awaits a copy on {}", to.name()));
             }
-            self.slots.update_copies(slot, &[from as u8, to as u8], |s| {
-                s.coming |= to.bit();
-                s.page[to as usize] = page_from + i as u32;
+            self.slots.update_copies(slot, &[from, to], |s| {
+                s.await_copy(to, page_from + i as u32);
                 s.readers[from as usize] += 1;
             });
             self.touch_slot(slot, component);
@@ -127,33 +123,28 @@ impl State {
         self.leave_op(id, row)?;
         let component = self.slot(run.first)?.component;
         self.unfence(component, to, run.count)?;
+        let mut pages = Runs::default();
         for slot in run.iter() {
             let record = self.slot(slot)?;
-            let (node, page) = (record.node, record.page[to as usize]);
+            let (node, page) = (record.node, record.page(to));
             self.touch(node);
             self.touch_slot(slot, component);
             self.change_slot(slot, |s| {
-                s.coming &= !to.bit();
                 // Somebody else's device may have taken the source away meanwhile.
                 s.readers[from as usize] = s.readers[from as usize].saturating_sub(1);
                 if arrived {
-                    s.here |= to.bit();
+                    s.settle_copy(to);
                 } else {
-                    s.page[to as usize] = NONE;
-                }
-                if s.is_gone() {
-                    (s.lost, s.lost_why) = (row.seq, row.reason);
-                } else if arrived {
-                    (s.lost, s.lost_why) = (0, crate::names::Reason::None);
+                    s.drop_copy(to, row.seq, row.reason);
                 }
             })?;
             if arrived {
                 self.count_copies(node, component, to, 1)?;
             } else {
-                self.free_page(component, to, page)?;
+                pages.push(page, 1);
             }
         }
-        Ok(())
+        self.free_pages(component, to, &pages)
     }
 
     fn join_op(&mut self, id: u64, row: &Row, tier_from: Option<Tier>, tier_to: Tier) -> Applied {

@@ -2,10 +2,10 @@
 
 use super::need;
 use crate::families::Shape;
-use crate::names::{Phase, Reason, Tier};
+use crate::names::{Phase, Tier};
 use crate::records::{FULL, NONE, Node, Part, Spot};
 use crate::row::Row;
-use crate::runs::Run;
+use crate::runs::{Run, Runs};
 use crate::slots::Slot;
 use crate::state::{Applied, State};
 use crate::strip::Placed;
@@ -96,8 +96,8 @@ impl State {
         for (i, slot) in run.iter().enumerate() {
             let digest = row.digests.get(i).copied().unwrap_or_default();
             self.change_slot(slot, |s| {
-                (s.node, s.position, s.coming, s.digest) = (node, start + i as u32, 0, digest);
-                s.here = Tier::Device.bit();
+                (s.node, s.position, s.digest) = (node, start + i as u32, digest);
+                s.settle_copy(Tier::Device);
             })?;
             if shape == Shape::Spot {
                 let spot = Spot { created: row.clock, last_use: row.clock, ..Spot::default() };
@@ -125,7 +125,6 @@ impl State {
 
     /// The pages become the device copies of slots that the node has already.
     fn heal(&mut self, row: &Row, node: u32, component: u8, start: u32) -> Applied {
-        let d = Tier::Device as usize;
         let record = self.node(node)?;
         let targets: Vec<u32> = {
             let runs = record.parts[component as usize].slots.between(start, start + row.slots().count);
@@ -135,13 +134,16 @@ impl State {
             return Err(format!("insert row {} heals pages that have no slot", row.seq));
         }
         for (temporary, target) in row.slots().iter().zip(&targets) {
-            let gone = self.slots.remove(temporary).ok_or_else(|| format!("slot {temporary} does not exist"))?;
+            let mut page = NONE;
+            if !self.slots.remove(Run { first: temporary, count: 1 }, |gone| page = gone.page(Tier::Device)) {
+                return Err(format!("slot {temporary} does not exist"));
+            }
             if !self.slot(*target)?.lacks(Tier::Device) {
                 return Err(format!("slot {target} has or awaits a device copy"));
             }
             self.change_slot(*target, |s| {
-                (s.page[d], s.lost, s.lost_why) = (gone.page[d], 0, Reason::None);
-                s.here |= Tier::Device.bit();
+                s.await_copy(Tier::Device, page);
+                s.settle_copy(Tier::Device);
             })?;
             self.touch_slot(*target, component);
         }
@@ -159,15 +161,13 @@ impl State {
             return Err(format!("insert row {} is of no operation", row.seq));
         }
         let page_from = need(&row.page_from, "page_from", row)?;
-        for (i, id) in row.slots().iter().enumerate() {
+        let run = row.slots();
+        let made = page_from.checked_add(run.count).is_some() && self.slots.insert(run, |i| {
             let mut slot = Slot::new(component, NONE, NONE);
-            slot.page[Tier::Device as usize] = page_from + i as u32;
-            slot.coming = Tier::Device.bit();
-            if !self.slots.insert(id, slot) {
-                return Err(format!("slot {id} exists or cannot exist"));
-            }
-        }
-        Ok(())
+            slot.await_copy(Tier::Device, page_from + i);
+            slot
+        });
+        if made { Ok(()) } else { Err(format!("slots {run:?} exist or cannot exist")) }
     }
 
     pub(super) fn apply_free(&mut self, row: &Row) -> Applied {
@@ -179,12 +179,17 @@ impl State {
             };
         }
         self.leave_op(need(&row.op, "op", row)?, row)?;
-        for slot in row.slots().iter() {
-            let record = self.slots.remove(slot).ok_or_else(|| format!("slot {slot} does not exist"))?;
-            self.unfence(record.component, Tier::Device, 1)?;
-            self.free_page(record.component, Tier::Device, record.page[Tier::Device as usize])?;
+        let (run, component) = (row.slots(), self.component_of(row)?);
+        let (mut pages, mut same) = (Runs::default(), true);
+        let removed = self.slots.remove(run, |gone| {
+            same &= gone.component == component && gone.node == NONE;
+            pages.push(gone.page(Tier::Device), 1);
+        });
+        if !removed || !same {
+            return Err(format!("slots {run:?} do not exist, or are not the operation's"));
         }
-        Ok(())
+        self.unfence(component, Tier::Device, run.count)?;
+        self.free_pages(component, Tier::Device, &pages)
     }
 
     /// Slots without copies of another component than `full` go.
@@ -209,8 +214,8 @@ impl State {
                 return Err(format!("slot {slot} is still held"));
             }
             self.touched_spots.push(slot);
-            self.slots.remove(slot);
         }
+        self.slots.remove(run, |_| ());
         Ok(())
     }
 

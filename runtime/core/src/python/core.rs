@@ -263,6 +263,16 @@ impl PyCore {
         Ok(self.run(now, Command::Release { receipt }).map(|_| ())?)
     }
 
+    fn hold(&self, now: i64, receipt: u64) -> PyResult<u64> {
+        expect!(self, now, Number, Command::Hold { receipt })
+    }
+
+    #[pyo3(signature = (now, tier, pages, component = Text::from("full")))]
+    fn evict(&self, now: i64, tier: Text, pages: u32, component: Text) -> PyResult<u64> {
+        let (tier, component) = (self::tier(&tier)?, self.inner().component(&component)? as u32);
+        expect!(self, now, Number, Command::Evict { tier, pages, component })
+    }
+
     #[pyo3(signature = (now, receipt, into = None))]
     fn restore(&self, now: i64, receipt: u64, into: Option<Vec<u32>>) -> PyResult<PyRestore> {
         expect!(self, now, Restore, Command::Restore { receipt, into })
