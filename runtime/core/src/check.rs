@@ -201,11 +201,8 @@ impl State {
     fn check_holds(&self) -> Applied {
         let mut expected: HashMap<u32, [u32; 6]> = HashMap::new();
         let mut hold = |node: u32, what: usize| -> Applied {
-            let mut at = node;
-            while at != NONE {
-                expected.entry(at).or_default()[what] += 1;
-                at = self.node(at)?.parent;
-            }
+            self.node(node)?;
+            self.upward(node).for_each(|(id, _)| expected.entry(id).or_default()[what] += 1);
             Ok(())
         };
         self.receipts.iter().try_for_each(|(_, r)| hold(r.node, 3))?;

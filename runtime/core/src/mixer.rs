@@ -41,6 +41,7 @@ impl Mixer {
 }
 
 /// Two words and a number of what they belong to, well mixed: a hash of something small and frequent.
+#[inline]
 pub fn mix(x: u64, y: u64, whose: u64) -> u128 {
     let a = fold(fold(whose ^ x, 0xD6E8_FEB8_6659_FD93) ^ y, 0xE703_7ED1_A0B4_28DB);
     let b = fold(fold(whose.wrapping_add(x).rotate_left(23), 0xA076_1D64_78BD_642F) ^ y, 0x8EBC_6AF0_9C88_C6E3);
@@ -48,6 +49,7 @@ pub fn mix(x: u64, y: u64, whose: u64) -> u128 {
 }
 
 /// High and low half of the product, folded (the mixing step of wyhash). `| 1` keeps zero from absorbing.
+#[inline]
 pub(crate) fn fold(x: u64, y: u64) -> u64 {
     let product = (x | 1) as u128 * y as u128;
     (product as u64) ^ (product >> 64) as u64 ^ x.rotate_left(31)

@@ -120,17 +120,24 @@ impl Slot {
         (self.is_gone() && self.lost_why != Reason::None).then_some((row, self.lost_why))
     }
 
+    /// What it is. A page that is only reserved is nothing yet but its copy on the way.
+    #[inline]
     fn own_term(&self, whose: u64) -> u128 {
+        if self.node == NONE && self.position == NONE {
+            return 0;
+        }
         let (words, _) = self.digest.as_chunks::<8>();
         let [a, b] = [u64::from_le_bytes(words[0]), u64::from_le_bytes(words[1])];
         let place = if self.node == NONE { self.position as u64 + 1 } else { 0 };
-        let own = mix(a ^ self.component as u64, b ^ place << 8, whose);
-        match self.lost() {
-            None => own,
-            Some((row, why)) => own.wrapping_add(mix(row, why as u64, whose ^ 1)),
-        }
+        mix(a ^ self.component as u64, b ^ place << 8, whose)
     }
 
+    #[inline(always)]
+    fn lost_term(&self, whose: u64) -> u128 {
+        self.lost().map_or(0, |(row, why)| mix(row, why as u64, whose ^ 1))
+    }
+
+    #[inline(always)]
     fn copy_term(&self, whose: u64, tier: Tier) -> u128 {
         if self.lacks(tier) {
             return 0;
@@ -266,17 +273,18 @@ impl Slots {
         Some(result)
     }
 
-    /// Change what a slot says of these tiers' copies, and nothing else of it.
-    pub fn update_copies(&mut self, id: u32, tiers: &[Tier], change: impl FnOnce(&mut Slot)) -> Option<()> {
+    /// Change what a slot says of these tiers' copies, and of the loss of the last one; nothing else of it.
+    #[inline]
+    pub fn update_copies<R>(&mut self, id: u32, tiers: &[Tier], change: impl FnOnce(&mut Slot) -> R) -> Option<R> {
         let observed = self.observed;
         let entry = self.entry_mut(id)?;
         let (whose, mut before, mut after) = (whose(id, entry), Sums::new(observed), Sums::new(observed));
-        tiers.iter().for_each(|tier| before.add_copy(&entry.slot, whose, *tier));
-        change(&mut entry.slot);
-        tiers.iter().for_each(|tier| after.add_copy(&entry.slot, whose, *tier));
+        before.add_copies(&entry.slot, whose, tiers);
+        let result = change(&mut entry.slot);
+        after.add_copies(&entry.slot, whose, tiers);
         self.lose(before);
         self.gain(after);
-        Some(())
+        Some(result)
     }
 
     /// Put a slot into a node, or into another one. Costs no hashing.
@@ -330,17 +338,23 @@ impl Sums {
         Sums { observed, owned: 0, of_observed: 0 }
     }
 
+    #[inline]
     fn add_all(&mut self, slot: &Slot, whose: u64) {
         self.owned = self.owned.wrapping_add(slot.own_term(whose));
-        Tier::ALL.iter().for_each(|tier| self.add_copy(slot, whose, *tier));
+        self.add_copies(slot, whose, Tier::ALL);
     }
 
-    fn add_copy(&mut self, slot: &Slot, whose: u64, tier: Tier) {
-        let sum = if self.observed & tier.bit() == 0 { &mut self.owned } else { &mut self.of_observed };
-        *sum = sum.wrapping_add(slot.copy_term(whose, tier));
+    #[inline(always)]
+    fn add_copies(&mut self, slot: &Slot, whose: u64, tiers: &[Tier]) {
+        self.owned = self.owned.wrapping_add(slot.lost_term(whose));
+        for tier in tiers {
+            let sum = if self.observed & tier.bit() == 0 { &mut self.owned } else { &mut self.of_observed };
+            *sum = sum.wrapping_add(slot.copy_term(whose, *tier));
+        }
     }
 }
 
+#[inline]
 fn whose(id: u32, entry: &Entry) -> u64 {
     (entry.generation() as u64) << 32 | id as u64
 }

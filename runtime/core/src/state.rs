@@ -207,16 +207,13 @@ impl State {
         self.slots.update(id, change).ok_or_else(|| format!("slot {id} does not exist"))
     }
 
-    /// Change every node from `id` up to and with the root.
+    /// Change every node from `id` up to and without the root, which nothing could take away.
     pub(crate) fn change_path(&mut self, id: u32, mut change: impl FnMut(&mut Node)) -> Applied {
-        let mut at = id;
-        while at != NONE {
-            let mut parent = NONE;
-            self.change_node(at, |node| {
-                change(node);
-                parent = node.parent;
-            })?;
+        let (mut at, mut parent) = (id, self.node(id)?.parent);
+        while parent != NONE {
+            self.change_node(at, &mut change)?;
             at = parent;
+            parent = self.node(at)?.parent;
         }
         Ok(())
     }
@@ -236,14 +233,17 @@ impl State {
         let (node, component) = (first.node, first.component);
         let (mut bad, mut pages) = (0, Runs::default());
         for id in run.iter() {
-            let slot = self.slot(id)?;
-            if !slot.has(tier) || (slot.node, slot.component) != (node, component) {
-                return Err(format!("slot {id} has no copy on {}, or is not in node {node}", tier.name()));
-            }
-            pages.push(slot.page(tier), 1);
-            bad += (slot.bad & tier.bit() != 0) as u32;
-            self.change_slot(id, |s| s.drop_copy(tier, seq, why))?;
-            self.touch_slot(id, component);
+            let page = self.slots.update_copies(id, &[tier], |s| {
+                let (there, page) = (s.has(tier) && (s.node, s.component) == (node, component), s.page(tier));
+                bad += (s.bad & tier.bit() != 0) as u32;
+                s.drop_copy(tier, seq, why);
+                there.then_some(page)
+            });
+            let missing = || format!("slot {id} has no copy on {}, or is not in node {node}", tier.name());
+            pages.push(page.flatten().ok_or_else(missing)?, 1);
+        }
+        if self.shape(component as usize) == Shape::Spot {
+            self.touched_spots.extend(run.iter());
         }
         self.free_pages(component, tier, &pages)?;
         if bad > 0 && node != NONE {

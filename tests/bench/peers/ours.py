@@ -20,8 +20,6 @@ import numpy as np
 from runtime._core import Core
 
 NOTHING = np.zeros(0, np.uint32)
-CURSOR = "skip" in (Core.acquire.__text_signature__ or "")
-"""Whether the core can be passed what is new alone (`skip`)."""
 DRAIN_EVERY_SECONDS = 0.01
 MESSAGE_ROWS = 4 << 10
 
@@ -42,7 +40,6 @@ class OurTree:
             log_rows=1 << 18,
         )
         self._log = self.core.log()
-        self._taken: list[int] = []
 
     def open(self, session: str) -> None:
         self.core.open_session(next(self._clock), session)
@@ -75,35 +72,21 @@ class OurTree:
         core.commit(now, grant.op, new, held.pages, grant.pages, skip=skip)
         core.release(now, held.receipt)
 
-    def lock_and_unlock(self, session: str, skip: int) -> None:
-        """The session's whole path of `skip` pages, by cursor."""
+    def lock_and_unlock(self, receipt: int) -> None:
+        """One more lock on the path that a receipt holds, and back."""
         now = next(self._clock)
-        held = self.core.acquire(now, session, "r", NOTHING, skip=skip)
-        self.core.release(now, held.receipt)
+        self.core.release(now, self.core.hold(now, receipt))
 
-    def acquire_and_release(self, session: str, tokens: np.ndarray) -> None:
-        now = next(self._clock)
-        self.core.release(now, self.core.acquire(now, session, "r", tokens).receipt)
+    def evict(self, tokens: int) -> int:
+        """Tokens freed."""
+        return self.core.evict(next(self._clock), "device", tokens // self.page) * self.page
 
-    def hold(self, session: str) -> int:
-        """A receipt to reserve by."""
-        return self.core.acquire(next(self._clock), session, "r", NOTHING).receipt
+    def hold(self, session: str, skip: int = 0) -> int:
+        """A receipt for the session's first `skip` pages."""
+        return self.core.acquire(next(self._clock), session, "r", NOTHING, skip=skip).receipt
 
-    def reserve(self, receipt: int, tokens: int) -> int:
-        """Pages for that many tokens; in a full pool, as many are evicted. Returns what it got."""
-        grant = self.core.reserve(next(self._clock), receipt, tokens // self.page)
-        self._taken.append(grant.op)
-        return grant.pages * self.page
-
-    def free_tokens(self) -> int:
-        return self.core.pools()[0].free * self.page
-
-    def empty(self, receipt: int) -> None:
-        """Give back all that was reserved so, and the receipt."""
-        now = next(self._clock)
-        while self._taken:
-            self.core.abort(now, self._taken.pop())
-        self.core.release(now, receipt)
+    def release(self, receipt: int) -> None:
+        self.core.release(next(self._clock), receipt)
 
     def drain(self) -> None:
         while self._log.drain(MESSAGE_ROWS):

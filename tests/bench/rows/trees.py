@@ -9,7 +9,8 @@ not. Evictions come before inserts, so that these find memory that was used befo
 that is full.
 
 SGLang drops whole leaves, which may be more than was asked for: its eviction is scaled to 32,768
-tokens. Ours includes the allocation of the pages that it frees.
+tokens. A lock is one more on a path that was found and is locked already, as SGLang's is on a node
+that was found.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from itertools import cycle
 
 import numpy as np
 
-from tests.bench.peers.ours import CURSOR, OurTree
+from tests.bench.peers.ours import OurTree
 from tests.bench.peers.sglang import CORES, Prompt, SglangTree
 from tests.bench.report import Goal, Row, alone, compare, rated, timed
 
@@ -54,6 +55,7 @@ class Forest:
         self._rng = np.random.default_rng(page)
         self._prefixes = [self._tokens(SHARED) for _ in range(PREFIXES)]
         self._texts: list[np.ndarray] = []
+        self._held: list[int] = []
         self._keys: dict[str, list[Prompt]] = {backend: [] for backend in CORES}
         inserts = SESSIONS[page] + REPEAT * BATCH + 2 * BESIDE * BESIDE_REPEAT + 1
         own = inserts * (TOKENS - SHARED) + 2 * REPEAT * BATCH * TURN
@@ -71,15 +73,11 @@ class Forest:
 
     def rows(self) -> Iterator[Row]:
         yield from self._compared("match of the whole 32K key", "match", self._match)
-        if CURSOR:
-            yield from self._compared("match of 512 new by cursor", "cursor", self._match_new)
-            yield from self._compared("lock + unlock of a 32K path", "lock", self._lock)
-        else:
-            yield from self._compared("acquire whole + release | lock", "lock", self._lock)
+        yield from self._compared("match of 512 new by cursor", "cursor", self._match_new)
+        yield from self._compared("lock + unlock of a 32K path", "lock", self._lock)
         yield from self._compared("turn of 512 on 32K, whole key", "turn", self._turn)
-        if CURSOR:
-            yield from self._compared("turn of 512 on 32K, by cursor", "turn", self._turn_from)
-        yield from self._evicted()
+        yield from self._compared("turn of 512 on 32K, by cursor", "turn", self._turn_from)
+        yield from self._compared("evict 32,768 tokens", "evict", self._evicted, EVICTIONS)
         yield from self._compared("insert of 32K", "insert", self._insert)
         yield from self._events()
 
@@ -99,6 +97,8 @@ class Forest:
             else:
                 assert all(results[tree] == results["ours"] for tree in trees), results
             measured.append(times)
+            while self._held:
+                self.ours.release(self._held.pop())
             self._drain()
         wanted = Goal(">=", GOALS[goal] if self.page > 1 else 1)
         for backend in CORES:
@@ -133,13 +133,10 @@ class Forest:
 
     def _lock(self) -> Calls:
         session = next(self._any)
-        name, text = f"s{session}", self._texts[session]
-        self.ours.match(name, text)  # as theirs, whose node is found by a match
-        lock = partial(self.ours.acquire_and_release, name, text)
-        if CURSOR:
-            lock = partial(self.ours.lock_and_unlock, name, len(text) // self.page)
+        receipt = self.ours.hold(f"s{session}", len(self._texts[session]) // self.page)
+        self._held.append(receipt)
         return self._case(
-            lock,
+            partial(self.ours.lock_and_unlock, receipt),
             lambda backend, tree: partial(
                 tree.lock_and_unlock, tree.node(self._keys[backend][session])
             ),
@@ -170,21 +167,11 @@ class Forest:
             lambda backend, tree: partial(tree.insert, self._keys[backend][session], SHARED),
         )
 
-    def _evicted(self) -> Iterator[Row]:
-        receipt = self.ours.hold("s0")
-        self.ours.reserve(receipt, self.ours.free_tokens())
-        reserve = partial(self.ours.reserve, receipt, TOKENS)
-
-        def case() -> Calls:
-            return self._case(reserve, lambda backend, tree: partial(tree.evict, TOKENS))
-
-        yield from self._compared("evict 32,768 tokens", "evict", case, EVICTIONS)
-        self.ours.empty(receipt)
-        receipt = self.ours.hold("s0")
-        reserve = partial(self.ours.reserve, receipt, TOKENS)
-        title = f"of which allocating them, page {self.page}"
-        yield alone(title, "us", lambda: timed(reserve)[0], repeat=REPEAT)
-        self.ours.empty(receipt)
+    def _evicted(self) -> Calls:
+        return self._case(
+            partial(self.ours.evict, TOKENS),
+            lambda backend, tree: partial(tree.evict, TOKENS),
+        )
 
     def _events(self) -> Iterator[Row]:
         """What the publisher's thread costs inserts, and how many rows one is."""

@@ -129,7 +129,7 @@ impl State {
             let (node, page) = (record.node, record.page(to));
             self.touch(node);
             self.touch_slot(slot, component);
-            self.change_slot(slot, |s| {
+            self.slots.update_copies(slot, &[from, to], |s| {
                 // Somebody else's device may have taken the source away meanwhile.
                 s.readers[from as usize] = s.readers[from as usize].saturating_sub(1);
                 if arrived {
@@ -137,7 +137,7 @@ impl State {
                 } else {
                     s.drop_copy(to, row.seq, row.reason);
                 }
-            })?;
+            });
             if arrived {
                 self.count_copies(node, component, to, 1)?;
             } else {

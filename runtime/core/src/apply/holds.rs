@@ -35,6 +35,9 @@ impl State {
             Phase::Expect => {
                 let at = need(&row.score, "score", row)?;
                 let node = old.ok_or_else(|| format!("session {name} is not open"))?;
+                if node == NONE {
+                    return Ok(());
+                }
                 self.change_path(node, |n| n.returns_at = at)?;
                 self.touch_spots_of(node);
                 return Ok(());

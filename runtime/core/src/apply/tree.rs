@@ -141,10 +141,10 @@ impl State {
             if !self.slot(*target)?.lacks(Tier::Device) {
                 return Err(format!("slot {target} has or awaits a device copy"));
             }
-            self.change_slot(*target, |s| {
+            self.slots.update_copies(*target, &[Tier::Device], |s| {
                 s.await_copy(Tier::Device, page);
                 s.settle_copy(Tier::Device);
-            })?;
+            });
             self.touch_slot(*target, component);
         }
         self.unfence_written(row, component)?;
