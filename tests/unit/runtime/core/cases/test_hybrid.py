@@ -62,6 +62,27 @@ def test_a_release_gives_back_what_its_receipt_lists_and_nothing_else():
     assert d.at("device", "swa") == []
 
 
+def test_what_a_lock_did_not_find_is_another_locks_when_it_comes():
+    """hybrid-02: a turn that got no checkpoint holds none, also when somebody makes it later."""
+    d = Case("a", "b", "c", device=16, components=[mamba(device=1)])
+    other = d.fill("c", 1)
+    first = d.acquire("a", range(2))
+    assert d.compute(first, range(2), 0, 2).parts == []
+    d.release(other)
+    second = d.acquire("b", range(2))
+    assert (second.pages, second.full_pages) == (0, 2)
+    assert [part[0] for part in d.compute(second, range(2), 0, 2).parts] == ["mamba"]
+    d.release(first)
+    third = d.acquire("c", [100])
+    got = d.core.reserve(d.tick(), third.receipt, 1)
+    assert [part[0] for part in got.parts] == ["full"]
+    assert sum(n for *_, n in d.core.table(second.receipt, "mamba")) == 1
+    d.release(second)
+    d.release(third)
+    d.fill("c", 1)
+    assert d.at("device", "mamba") == []
+
+
 def test_a_window_that_finds_no_room_shortens_the_prefix_for_all():
     """hybrid-03: the request resumes where every component can, and reads no page beyond."""
     d = Case("a", "b", "c", device=32, host=32, components=[swa(2, device=8, host=8)])

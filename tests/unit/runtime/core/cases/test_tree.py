@@ -93,6 +93,22 @@ def test_host_pages_go_from_the_end_also_when_the_end_is_on_the_device_too():
     assert d.resident("host") == {key(1), key(1, 2), key(8)}
 
 
+@pytest.mark.parametrize("policy", ["lru", "fifo", "lfu", "slru", "s3fifo", "priority", "cost"])
+def test_no_policy_takes_a_page_that_has_others_below_it(policy):
+    """tree-05: whoever a policy would rather see go, only ends of paths are candidates."""
+    d = Case("a", "b", "c", device=16, host=6, policies={"host": policy, "device": policy})
+    for session, end in [("a", 2), ("b", 4), ("a", 6)]:
+        d.serve(session, range(end))
+    d.core.close_session(d.tick(), "b")
+    d.demote("a")
+    assert d.at("host") == [0, 1, 2, 3, 4, 5]
+    for step in range(1, 5):
+        d.serve("c", [100 + step])
+        left = d.at("host", session="a")
+        assert left == list(range(len(left)))
+    assert len(left) < 6
+
+
 def test_a_hole_in_the_middle_ends_the_match_and_hides_nothing_for_good():
     """tree-06: what lies beyond the hole stays in the tree, and counts again when it is filled."""
     d = Case("a", device=3, host=3)
@@ -171,3 +187,9 @@ def test_making_room_takes_exactly_what_is_needed():
     assert d.resident("host") == {key(2), key(3), key(4), key(5), key(7), key(7, 8)}
     assert [d.look(s, [i]).pages for i, s in enumerate("abcdef")] == [0, 0, 1, 1, 1, 1]
     assert sum(row["pages"] for row in d.rows("evict", since=before)) == 2
+
+    d = Case("a", "b", device=8, host=6)
+    d.serve("a", range(6))
+    d.demote("a")
+    d.serve("b", [7, 8])
+    assert d.at("host", session="a") == [0, 1, 2, 3]
