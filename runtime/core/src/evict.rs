@@ -98,7 +98,7 @@ impl Core {
             let mut phase = if last { Phase::Lost } else { Phase::Kept };
             if last && component == FULL {
                 self.clear_beside(node, end - run.count, end)?;
-                if self.goes_for_good(node, end) {
+                if self.goes_for_good(node, end - run.count, end) {
                     phase = Phase::Gone;
                 }
             }
@@ -132,14 +132,11 @@ impl Core {
         self.config.write_through && uses < self.config.admit[below as usize - 1]
     }
 
-    /// Whether the end of a node, up to page `end`, is nobody's: not a name for anything, no other state beside it.
-    fn goes_for_good(&self, node: u32, end: u32) -> bool {
+    /// Whether pages `from..end` are the end of a node and nobody's: not a name for anything, no other state beside.
+    fn goes_for_good(&self, node: u32, from: u32, end: u32) -> bool {
         let Some(record) = self.state.nodes.get(node) else { return false };
-        record.is_unnamed() && record.end() == end && {
-            let first = |part: &crate::records::Part| part.slots.between(record.start, end).next_back();
-            let empty = |part: &crate::records::Part| first(part).is_none_or(|last| last.end() <= end - 1);
-            record.parts[1..].iter().all(empty)
-        }
+        let bare = || record.parts[1..].iter().all(|part| part.slots.between(from, end).next().is_none());
+        record.is_unnamed() && record.end() == end && bare()
     }
 
     /// Forget what the indexes know of a node's last pages, before the row that ends them.
@@ -237,8 +234,12 @@ impl Core {
             let Some(record) = self.state.nodes.get(node).filter(|n| n.parts[c].bad > 0) else { continue };
             let locked = record.locks > 0;
             let slots: Vec<u32> = record.parts[c].slots.iter().map(|(_, slot)| slot).collect();
-            for tier in Tier::ALL.iter().copied().filter(|t| *t != Tier::Device || !locked) {
-                let free = |s: &&u32| self.state.slots.get(**s).is_some_and(|s| s.bad & tier.bit() != 0 && idle(s, tier));
+            let spot = self.state.shape(c) == Shape::Spot;
+            for tier in Tier::ALL.iter().copied() {
+                // Whoever holds a device page may be reading it.
+                let held = |id: u32| tier == Tier::Device && if spot { self.is_spot_locked(id) } else { locked };
+                let bad = |id: u32| self.state.slots.get(id).is_some_and(|s| s.bad & tier.bit() != 0 && idle(s, tier));
+                let free = |id: &&u32| bad(**id) && !held(**id);
                 let damaged: Vec<u32> = slots.iter().filter(free).copied().collect();
                 let like = Row { reason: Reason::Damaged, ..Row::new(Kind::Evict, Phase::None) };
                 self.drop_copies(&damaged, tier, like)?;

@@ -78,6 +78,9 @@ impl Core {
         let node = self.receipt_node(receipt)?;
         let length = self.state.path_pages(node);
         let mut found = Restore::default();
+        // What was given up arrives no more, though somebody may still write it.
+        let given_up = self.state.ops.iter().filter(|(_, op)| op.draining).flat_map(|(_, op)| op.slots.iter().copied());
+        let given_up: BTreeSet<u32> = given_up.collect();
         for c in self.state.slotted().collect::<Vec<_>>() {
             let needed: Vec<u32> = match self.state.shape(c) {
                 Shape::Path => self.state.component_slots(node, c).map(|(id, _)| id).collect(),
@@ -90,7 +93,10 @@ impl Core {
                 if slot.usable(Tier::Device) {
                     continue;
                 }
-                if slot.awaits(Tier::Device) {
+                let arrives = slot.awaits(Tier::Device) || slot.awaits(Tier::Host);
+                if arrives && given_up.contains(&id) {
+                    break;
+                } else if slot.awaits(Tier::Device) {
                     found.pending += 1;
                 } else if failed.contains(&id) || slot.has(Tier::Device) {
                     break;
@@ -151,11 +157,10 @@ impl Core {
             let Some((_, below)) = self.way_down(c, Tier::Device) else { continue };
             let admit = self.config.admit[below as usize - 1];
             self.back_up(node, c, asker, |core, _, slot| !slot.usable(Tier::Storage) && core.uses(slot) >= admit)?;
-            let admit = self.config.admit[Tier::Storage as usize - 1];
-            if below == Tier::Host && admit > 1 && self.way_down(c, Tier::Host).is_some() {
-                // What was not used often enough when it came to the host may be now.
-                let bare = |slot: &Slot| slot.usable(Tier::Host) && slot.lacks(Tier::Storage) && self.uses(slot) >= admit;
-                let slots = self.component_where(node, c, bare);
+            if below == Tier::Host && self.way_down(c, Tier::Host).is_some() {
+                // What failed when it came to the host, or had not been used often enough, may go on now.
+                let admit = self.config.admit[Tier::Storage as usize - 1];
+                let slots = self.bare(node, c, Tier::Host, Tier::Storage, |_, slot| self.uses(slot) >= admit);
                 self.start_move(OFFLOAD, c, &slots, asker)?;
             }
         }
@@ -175,19 +180,30 @@ impl Core {
         wanted: impl Fn(&Core, u32, &Slot) -> bool,
     ) -> Answer<Option<(u64, u32)>> {
         let Some((way, below)) = self.way_down(component, Tier::Device) else { return Ok(None) };
-        // Most of a path is written down long since: whole nodes of it are passed by their counts.
-        let mut slots = Vec::new();
-        for id in self.state.path(node) {
-            let Some(record) = self.state.nodes.get(id) else { continue };
-            let part = &record.parts[component];
-            if part.copies[below as usize] == part.slots.len() {
-                continue;
-            }
-            let bare = part.slots.iter().filter_map(|(_, s)| Some((s, self.state.slots.get(s)?)));
-            let bare = bare.filter(|(_, slot)| slot.usable(Tier::Device) && slot.lacks(below));
-            slots.extend(bare.filter(|(id, slot)| wanted(self, *id, slot)).map(|(id, _)| id));
-        }
+        let slots = self.bare(node, component, Tier::Device, below, |id, slot| wanted(self, id, slot));
         self.start_move(way, component, &slots, asker)
+    }
+
+    /// A path's slots with a copy in one tier and none in the other, in order. Most of a path is written down long
+    /// since: whole nodes of it are passed by their counts.
+    fn bare(
+        &self,
+        node: u32,
+        component: usize,
+        has: Tier,
+        lacks: Tier,
+        wanted: impl Fn(u32, &Slot) -> bool,
+    ) -> Vec<u32> {
+        let mut slots = Vec::new();
+        for record in self.state.path(node).into_iter().filter_map(|id| self.state.nodes.get(id)) {
+            let part = &record.parts[component];
+            if part.copies[has as usize] > 0 && part.copies[lacks as usize] < part.slots.len() {
+                let there = part.slots.iter().filter_map(|(_, s)| Some((s, self.state.slots.get(s)?)));
+                let bare = there.filter(|(_, slot)| slot.usable(has) && slot.lacks(lacks));
+                slots.extend(bare.filter(|(id, slot)| wanted(*id, slot)).map(|(id, _)| id));
+            }
+        }
+        slots
     }
 
     /// Fetch to the host what the path has in storage only.

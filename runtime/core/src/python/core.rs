@@ -1,6 +1,7 @@
 //! `runtime._core.Core`: each method is one command.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -48,14 +49,22 @@ impl Inner {
     }
 }
 
+thread_local! {
+    /// A command runs on this thread: whoever calls a core now is a user's policy that the command has asked.
+    static RUNNING: Cell<bool> = const { Cell::new(false) };
+}
+
 impl PyCore {
     /// Lets go of the GIL while it waits: who has the lock may be a user's policy, which needs it.
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        Python::attach(|py| self.inner.lock_py_attached(py)).unwrap_or_else(PoisonError::into_inner)
+    fn inner(&self) -> Answer<MutexGuard<'_, Inner>> {
+        if RUNNING.get() {
+            return Err(Refusal::BadArgument("a policy may not call a core: it is asked in the middle of a command".into()));
+        }
+        Ok(Python::attach(|py| self.inner.lock_py_attached(py)).unwrap_or_else(PoisonError::into_inner))
     }
 
     fn run(&self, now: i64, command: Command) -> Answer<Reply> {
-        let mut inner = self.inner();
+        let mut inner = self.inner()?;
         if let Some(fault) = &inner.fault {
             return Err(Refusal::Internal(fault.clone()));
         }
@@ -63,8 +72,10 @@ impl PyCore {
             journal.append(now, &command);
         }
         let core = &mut inner.core;
+        RUNNING.set(true);
         let answer = guard(|| core.run(now, &command))
             .unwrap_or_else(|panic| Err(Refusal::Internal(format!("{panic}; in {command:.200?}"))));
+        RUNNING.set(false);
         if let Err(Refusal::Internal(fault)) = &answer {
             inner.fault = Some(fault.clone());
         }
@@ -269,7 +280,7 @@ impl PyCore {
 
     #[pyo3(signature = (now, tier, pages, component = Text::from("full")))]
     fn evict(&self, now: i64, tier: Text, pages: u32, component: Text) -> PyResult<u64> {
-        let (tier, component) = (self::tier(&tier)?, self.inner().component(&component)? as u32);
+        let (tier, component) = (self::tier(&tier)?, self.inner()?.component(&component)? as u32);
         expect!(self, now, Number, Command::Evict { tier, pages, component })
     }
 
@@ -280,19 +291,19 @@ impl PyCore {
 
     #[pyo3(signature = (receipt, component = Text::from("full")))]
     fn table(&self, receipt: u64, component: Text) -> PyResult<Vec<(u32, u32, u32)>> {
-        let inner = self.inner();
+        let inner = self.inner()?;
         Ok(inner.core.table(receipt, inner.component(&component)?)?)
     }
 
     fn keys<'py>(&self, py: Python<'py>, receipt: u64) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let keys = self.inner().core.path_keys(receipt)?;
+        let keys = self.inner()?.core.path_keys(receipt)?;
         Ok(keys.iter().map(|key| PyBytes::new(py, key)).collect())
     }
 
     #[pyo3(signature = (receipt, component = Text::from("full")))]
     fn copies<'py>(&self, py: Python<'py>, receipt: u64, component: Text) -> PyResult<Vec<Copy<'py>>> {
         let copies = {
-            let inner = self.inner();
+            let inner = self.inner()?;
             inner.core.copies(receipt, inner.component(&component)?)?
         };
         Ok(copies.into_iter().map(|copy| copy_to_python(py, copy)).collect())
@@ -330,13 +341,13 @@ impl PyCore {
         component: Text,
     ) -> PyResult<PyCommit> {
         let tokens = Tokens::read(tokens, self.key)?;
-        let component = self.inner().component(&component)? as u32;
+        let component = self.inner()?.component(&component)? as u32;
         expect!(self, now, Commit, Command::Observe { receipt, key: tokens.as_cow(), skip, start, blocks, component })
     }
 
     #[pyo3(signature = (now, blocks, component = Text::from("full")))]
     fn forget(&self, now: i64, blocks: Vec<u32>, component: Text) -> PyResult<u64> {
-        let component = self.inner().component(&component)? as u32;
+        let component = self.inner()?.component(&component)? as u32;
         expect!(self, now, Number, Command::Forget { blocks, component })
     }
 
@@ -346,9 +357,9 @@ impl PyCore {
         Ok(self.run(now, Command::Abort { op, reason }).map(|_| ())?)
     }
 
-    fn actions(&self, py: Python<'_>) -> Vec<PyAction> {
-        let actions = std::mem::take(&mut self.inner().core.actions);
-        actions.into_iter().map(|action| PyAction::new(py, action)).collect()
+    fn actions(&self, py: Python<'_>) -> PyResult<Vec<PyAction>> {
+        let actions = std::mem::take(&mut self.inner()?.core.actions);
+        Ok(actions.into_iter().map(|action| PyAction::new(py, action)).collect())
     }
 
     #[pyo3(signature = (now, op, results, *, bytes = 0, duration = 0, detail = Text::default()))]
@@ -379,14 +390,14 @@ impl PyCore {
     ) -> PyResult<Vec<Copy<'py>>> {
         let session = (!session.is_empty()).then_some(&*session);
         let copies = {
-            let inner = self.inner();
+            let inner = self.inner()?;
             inner.core.resident(self::tier(&tier)?, session, inner.component(&component)?)?
         };
         Ok(copies.into_iter().map(|copy| copy_to_python(py, copy)).collect())
     }
 
-    fn user(&self, slot: u32) -> String {
-        self.inner().core.slot_user(slot).map_or(String::new(), |name| name.to_string())
+    fn user(&self, slot: u32) -> PyResult<String> {
+        Ok(self.inner()?.core.slot_user(slot).map_or(String::new(), |name| name.to_string()))
     }
 
     fn pin(&self, now: i64, session: Text, tier: Text, ttl: i64, owner: Text) -> PyResult<PyOutcome> {
@@ -465,44 +476,44 @@ impl PyCore {
         expect!(self, now, Number, Command::Note { note })
     }
 
-    fn pools(&self) -> Vec<PyPoolInfo> {
-        self.inner().core.state.pool_reports().into_iter().map(Into::into).collect()
+    fn pools(&self) -> PyResult<Vec<PyPoolInfo>> {
+        Ok(self.inner()?.core.state.pool_reports().into_iter().map(Into::into).collect())
     }
 
-    fn sessions(&self) -> Vec<PySessionInfo> {
-        self.inner().core.state.session_reports().into_iter().map(Into::into).collect()
+    fn sessions(&self) -> PyResult<Vec<PySessionInfo>> {
+        Ok(self.inner()?.core.state.session_reports().into_iter().map(Into::into).collect())
     }
 
     fn session(&self, name: Text) -> PyResult<PySessionInfo> {
-        let inner = self.inner();
+        let inner = self.inner()?;
         let key = inner.core.known(&name)?;
         let state = &inner.core.state;
         let session = state.sessions.get(&key).ok_or(Refusal::UnknownSession(name.0))?;
         Ok(state.session_report(&key, session).into())
     }
 
-    fn seq(&self) -> u64 {
-        self.inner().core.state.seq
+    fn seq(&self) -> PyResult<u64> {
+        Ok(self.inner()?.core.state.seq)
     }
 
-    fn state_hash(&self) -> String {
-        format!("{:032x}", self.inner().core.state.hash())
+    fn state_hash(&self) -> PyResult<String> {
+        Ok(format!("{:032x}", self.inner()?.core.state.hash()))
     }
 
-    fn observed_hash(&self) -> String {
-        format!("{:032x}", self.inner().core.state.observed_hash())
+    fn observed_hash(&self) -> PyResult<String> {
+        Ok(format!("{:032x}", self.inner()?.core.state.observed_hash()))
     }
 
     fn check(&self) -> PyResult<()> {
-        Ok(self.inner().core.check().map_err(Refusal::Internal)?)
+        Ok(self.inner()?.core.check().map_err(Refusal::Internal)?)
     }
 
-    fn log(&self) -> PyLog {
-        PyLog(self.inner().core.log.clone())
+    fn log(&self) -> PyResult<PyLog> {
+        Ok(PyLog(self.inner()?.core.log.clone()))
     }
 
-    fn journal<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, self.inner().journal.as_ref().map_or(&[], |j| j.bytes()))
+    fn journal<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, self.inner()?.journal.as_ref().map_or(&[], |j| j.bytes())))
     }
 
     #[staticmethod]

@@ -69,6 +69,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(memory::copy_pages, module)?)?;
     module.add("POLICIES", crate::policy::NAMES.to_vec())?;
     module.add_class::<component::PyComponent>()?;
+    module.add_class::<policy::PyFacts>()?;
     module.add_class::<core::PyCore>()?;
     module.add_class::<log::PyLog>()?;
     module.add_class::<log::PyMessage>()?;
