@@ -545,7 +545,11 @@ class Core:
 
     def log(self) -> Log: ...
     def journal(self) -> bytes:
-        """Every command so far, encoded; empty unless journal=True."""
+        """Every command so far with its `now`, encoded, less what was drained; empty unless
+        journal=True."""
+
+    def drain_journal(self) -> bytes:
+        """The same, and forget it: pieces drained one after the other are one journal."""
 
     @staticmethod
     def replay(journal: bytes) -> Core:

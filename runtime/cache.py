@@ -8,8 +8,9 @@ through one inbox, which `step` empties.
 import secrets
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from runtime.commands import Refused, execute
 from runtime.control import Command, ControlServer
 from runtime.errors import CacheClosed, ConfigError, ControlError
 from runtime.guard import Guard
+from runtime.journal import JournalFile
 from runtime.layout import Layout
 from runtime.pools.device import DevicePool
 from runtime.pools.host import HostPool
@@ -46,7 +48,10 @@ class TieredCache:
     out, as SGLang does. publish, replay, control: loopback endpoints (`tcp://127.0.0.1:*`), or None
     for none; `endpoints` has the real ones. canary: how much of each page's bytes the sentinels
     cover. pin_share: largest share of a tier that leases may hold. write_through: back up and
-    offload pages as they appear. clock: wall clock in ns.
+    offload pages as they appear. policies: eviction policy by tier ("lru" unless given), one of
+    `runtime._core.POLICIES` or "module.path:Class". move_timeout_s: how long a move may take before
+    the core gives it up; 0 for ever. journal: a new file that records every command, for
+    `python -m runtime.journal`. clock: wall clock in ns.
 
     Raises ConfigError, StorageError, ControlError and the core's BadArgument; nothing stays open
     when it does.
@@ -70,6 +75,9 @@ class TieredCache:
         canary: Mode = "all",
         pin_share: float = 0.5,
         write_through: bool = True,
+        policies: Mapping[str, str] | None = None,
+        move_timeout_s: float = 0.0,
+        journal: Path | None = None,
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
         if canary not in MODES:
@@ -115,6 +123,9 @@ class TieredCache:
             now=clock(),
             write_through=write_through,
             pin_share=pin_share,
+            policies=policies or {},
+            move_timeout=round(move_timeout_s * 1e9),
+            journal=journal is not None,
         )
         self._inbox: SimpleQueue[Completion | Command] = SimpleQueue()
         self._pipelines: dict[str, Pipeline] = {}
@@ -127,10 +138,13 @@ class TieredCache:
         self._control: ControlServer | None = None
         self._storage: StoragePipeline | None = None
         self._closed = False
+        self._journal = JournalFile(self.core, journal) if journal else None
 
         self.device_pool = DevicePool(layout, device_pages, device)
         pools: dict[Tier, Pool] = {"device": self.device_pool}
         with ExitStack() as stack:
+            if self._journal:
+                stack.callback(self._journal.close)
             if publish:
                 from telemetry import publisher
 
@@ -211,6 +225,8 @@ class TieredCache:
         taken = self._take_all(wait_s)
         core.tick(self.now())
         self.submit()
+        if self._journal:
+            self._journal.flush()
         return taken
 
     def drain(self, timeout_s: float) -> bool:
@@ -255,6 +271,7 @@ class TieredCache:
             "violations": self.guard.violations,
             "storage": self._storage.stats() if self._storage else {},
             "rows": self.core.seq(),
+            "journal_fault": self._journal.fault if self._journal else "",
             "rows_dropped": publisher.dropped if publisher else 0,
         }
 

@@ -394,4 +394,9 @@ impl Journal {
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
+
+    /// What was written since the last time, to be kept elsewhere.
+    pub fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.0)
+    }
 }

@@ -516,6 +516,11 @@ impl PyCore {
         Ok(PyBytes::new(py, self.inner()?.journal.as_ref().map_or(&[], |j| j.bytes())))
     }
 
+    fn drain_journal<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let taken = self.inner()?.journal.as_mut().map(Journal::take).unwrap_or_default();
+        Ok(PyBytes::new(py, &taken))
+    }
+
     #[staticmethod]
     fn replay(journal: &[u8]) -> PyResult<Self> {
         let core = guard(|| Core::replay(journal, &mut make_policy)).unwrap_or_else(|panic| Err(Refusal::Log(panic)))?;
