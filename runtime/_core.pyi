@@ -284,7 +284,7 @@ class Core:
     move_timeout: ns that a move may take before it is given up; 0 for ever. defer_digests: make
     digests when somebody asks for them; by default at a page size of 1. pin_share: largest share of
     a tier that leases may hold. ghosts: lost pages remembered for `reason`. log_rows: rows kept for
-    the drain; when nobody drains, the oldest are dropped and counted.
+    the drain; when nobody drains, the oldest are dropped and counted. 0: there is no log.
     """
 
     def __init__(

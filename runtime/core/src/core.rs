@@ -88,7 +88,7 @@ impl Core {
             engine: config.engine.clone(),
             epoch: config.epoch.clone(),
             wall_offset: config.wall_offset,
-            capacity: config.log_rows.max(1) as usize,
+            capacity: config.log_rows as usize,
         };
         let mut policies = Vec::new();
         for _ in 0..config.components.len() {
@@ -182,7 +182,9 @@ impl Core {
         self.dirty_spots.extend(&spots);
         (state.touched, state.touched_spots) = (cleared(nodes), cleared(spots));
         let seq = row.seq;
-        self.outbox.push((row, self.state.hash()));
+        if self.config.log_rows > 0 {
+            self.outbox.push((row, self.state.hash()));
+        }
         Ok(seq)
     }
 

@@ -33,6 +33,7 @@ pub mod names;
 pub mod namespaces;
 pub mod observe;
 pub mod order;
+pub mod ordered;
 pub mod pieces;
 pub mod policy;
 pub mod presence;

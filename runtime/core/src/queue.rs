@@ -3,9 +3,8 @@
 //! The order is (class, score, tie, number), lowest first, so that nothing depends on the order of a hash table.
 //! Held candidates stand aside in an order of their own: they never go, and are counted when they would have.
 
-use std::collections::BTreeSet;
-
 use crate::chunks::Chunks;
+use crate::ordered::Ordered;
 use crate::policy::{Facts, Policy, Recency, Score, Verdict};
 
 /// Candidates used too recently that one search passes before it finds nothing. They stand in the way only of
@@ -85,7 +84,7 @@ fn side(class: u8, held: bool) -> u8 {
 pub struct Queue {
     policy: Box<dyn Policy>,
     /// By class: those that may go, then those that are held.
-    sides: [BTreeSet<Place>; 2 * CLASSES],
+    sides: [Ordered<Place>; 2 * CLASSES],
     candidates: Chunks<Candidate>,
     /// What the policy was last told of each, where it goes by more than the last use. `now` in it is 0: the time
     /// alone changes nothing.
@@ -156,7 +155,7 @@ impl Queue {
         accept: &mut dyn FnMut(u32) -> bool,
     ) -> Option<Victim> {
         // What a policy of ours grants: a move to main, and three rounds there.
-        let mut chances = self.sides[..CLASSES].iter().map(BTreeSet::len).sum::<usize>() * 4;
+        let mut chances = self.sides[..CLASSES].iter().map(Ordered::len).sum::<usize>() * 4;
         loop {
             let rank = self.search(older_than, accept)?;
             let item = rank.place.item;
@@ -192,7 +191,7 @@ impl Queue {
 
     /// Candidates, held or not.
     pub fn len(&self) -> usize {
-        self.sides.iter().map(BTreeSet::len).sum()
+        self.sides.iter().map(Ordered::len).sum()
     }
 
     pub fn is_empty(&self) -> bool {

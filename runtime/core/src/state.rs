@@ -36,6 +36,8 @@ pub struct State {
     pub seq: u64,
     pub clock: i64,
     pub page_size: u32,
+    /// Hash of what an engine is, kept: it is asked for with every row.
+    pub(crate) config: u128,
     pub components: Vec<Component>,
     /// By component and tier.
     pub pools: Vec<[Pool; 3]>,
@@ -64,7 +66,7 @@ impl State {
             self.leases.hash(),
             self.ops.hash(),
         ];
-        parts.iter().fold(self.config_hash(), |sum: u128, part| sum.wrapping_add(*part))
+        parts.iter().fold(self.config, |sum: u128, part| sum.wrapping_add(*part))
     }
 
     /// Of what is believed about tiers that somebody else owns; no part of `hash`.
@@ -72,7 +74,7 @@ impl State {
         self.slots.observed_hash()
     }
 
-    fn config_hash(&self) -> u128 {
+    pub(crate) fn config_hash(&self) -> u128 {
         let mut mixer = Mixer::new(8, self.page_size as u64);
         for (component, pools) in self.components.iter().zip(&self.pools) {
             mixer.word((component.kind as u64) << 32 | component.number as u64);

@@ -77,6 +77,7 @@ impl State {
             }
             _ => {}
         }
+        self.config = self.config_hash();
         Ok(())
     }
 
