@@ -1,8 +1,9 @@
 //! Pages for what a request computes: reserve, then commit or abort.
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use crate::core::{Core, For, group};
+use crate::core::{Core, For, Prompt, group};
 use crate::digest::{Digest, page_digests};
 use crate::find::{DeviceRun, Path};
 use crate::names::{Kind, Name, Phase, Reason, Tier};
@@ -151,15 +152,28 @@ impl Core {
             return Err(Refusal::BadArgument(format!("{pages} pages to commit, {reserved} reserved")));
         }
         let computed = self.place(receipt, Some(id), key, skip, start, pages)?;
+        let landmarks = self.landmarks(&computed, &op);
         let ours = self.members(&op, FULL);
         let (healed, duplicate) = self.meet_known(&computed, &ours)?;
         let node = self.add_new(&computed, key, skip, &ours)?;
         for c in self.state.slotted().skip(1).collect::<Vec<_>>() {
             let ours = self.members(&op, c);
-            self.add_beside(&computed, c, node, &ours)?;
+            self.add_beside(&computed, c, node, &ours, &landmarks)?;
         }
         self.free_reservation(id, Reason::Unused)?;
         self.conclude(receipt, computed, node, key, skip, (healed, duplicate))
+    }
+
+    /// Lengths at which somebody may resume later: where the computation ends, where others leave the path, and
+    /// where this reservation has checkpoints.
+    fn landmarks(&self, computed: &Computed, op: &Op) -> Vec<u32> {
+        let branch = computed.asker.receipt.and_then(|receipt| self.live.get(&receipt)).map_or(0, |live| live.branch);
+        let planned = op.slots.iter().filter_map(|slot| self.state.slots.get(*slot)).map(|slot| slot.position);
+        let planned = planned.filter(|position| *position < computed.range.end).map(|position| position + 1);
+        let mut landmarks: Vec<u32> = planned.chain([branch, computed.range.end]).filter(|l| *l <= computed.range.end).collect();
+        landmarks.sort_unstable();
+        landmarks.dedup();
+        landmarks
     }
 
     /// A reservation's slots of one component, in order.
@@ -221,8 +235,15 @@ impl Core {
     }
 
     /// Another component's pages: those worth keeping go beside `full`'s, the rest are free.
-    fn add_beside(&mut self, computed: &Computed, component: usize, end: u32, ours: &[u32]) -> Answer<()> {
-        let kept = self.state.components[component].family.keeps(computed.range.clone());
+    fn add_beside(
+        &mut self,
+        computed: &Computed,
+        component: usize,
+        end: u32,
+        ours: &[u32],
+        landmarks: &[u32],
+    ) -> Answer<()> {
+        let family = self.state.components[component].family.clone();
         let mut next = computed.range.start;
         let mut pages = Vec::new();
         for slot in ours {
@@ -233,7 +254,7 @@ impl Core {
                 pages.push((page, *slot));
             }
         }
-        let out = |page: u32| (!kept.contains(&page)).then_some(Reason::OutOfWindow);
+        let out = |page: u32| (!family.keeps(page, landmarks)).then_some(Reason::OutOfWindow);
         let computed = Computed { path: self.path_to(computed, end), asker: computed.asker.clone(), range: computed.range.clone(), ..*computed };
         self.settle_pages(&computed, component, &pages, out).map(|_| ())
     }
@@ -399,15 +420,17 @@ impl Core {
         let mut row = Row::new(Kind::Lock, Phase::Extend);
         (row.receipt, row.node, row.end_page, row.op) = (Some(receipt), Some(node), Some(held), computed.op);
         self.emit(row)?;
-        let rest = key.get(self.bytes_of(held.saturating_sub(skip))..).unwrap_or_default();
+        let rest: Arc<[u8]> = key.get(self.bytes_of(held.saturating_sub(skip))..).unwrap_or_default().into();
         if let Some(live) = self.live.get_mut(&receipt) {
-            (live.tail, live.from) = (rest.into(), held);
+            (live.tail, live.from) = (rest.clone(), held);
         }
         if let Some(session) = asker.session.clone().filter(|s| self.state.sessions.get(&**s).is_some()) {
             let mut row = Row::new(Kind::Session, Phase::Advance);
-            (row.session, row.node, row.end_page) = (Some(session), Some(node), Some(held));
+            (row.session, row.node, row.end_page) = (Some(session.clone()), Some(node), Some(held));
             (row.request, row.op) = (asker.request.clone(), computed.op);
             self.emit(row)?;
+            let namespace = self.state.nodes.get(node).map_or(0, |n| n.namespace);
+            self.prompts.insert(session, Prompt { namespace, tail: rest, from: held });
         }
         let runs = self.device_runs(node, FULL, start, total);
         let mut parts = Vec::new();

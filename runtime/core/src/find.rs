@@ -116,7 +116,7 @@ impl Core {
         let (rest, at) = if pages < from { (self.key_after(ask, pages), pages) } else { (tail.clone(), from) };
         let live = Live { tail: rest, from: at, branch: answer.branch, seq: answer.seq, failed: Default::default() };
         answer.receipt = self.lock(node, Some(name.clone()), Some(ask.request.into()), live)?;
-        self.prompts.insert(name.clone(), Prompt { namespace: ask.namespace, tail, from });
+        self.remember_prompt(&name, ask.namespace, &found.path, tail);
         self.refresh_leases(&name, node)?;
         self.settle()?;
         Ok(answer)
@@ -311,6 +311,15 @@ impl Core {
         self.compare_with_earlier(ask, rest, &found.path)
     }
 
+    /// What a session asks for now, where that goes on from the end of its own path. What lies between is nowhere
+    /// kept, so that nothing could be said of it later.
+    fn remember_prompt(&mut self, session: &Arc<str>, namespace: u32, path: &Path, tail: Arc<[u8]>) {
+        let (node, committed) = self.session_path(session);
+        let goes_on = path.pages == committed && (committed == 0 || path.nodes.contains(&node));
+        let tail = if goes_on { tail } else { Arc::default() };
+        self.prompts.insert(session.clone(), Prompt { namespace, tail, from: path.pages });
+    }
+
     fn path_digest(&self, path: &Path) -> Digest {
         if path.pages == 0 {
             let namespace = self.state.nodes.get(path.root).map_or(0, |n| n.namespace);
@@ -342,24 +351,23 @@ impl Core {
                 return Miss::plain(Reason::NeverStored);
             }
             self.key_at(earlier.node, path.pages)
-        } else if end.is_none() || earlier.node == path.root || path.nodes.contains(&earlier.node) {
-            // What it asked for last went on from `from`; up to `committed` the path itself says it.
-            let from = prompt.map_or(0, |p| p.from.max(committed));
-            let again = ask.key.get(self.bytes_of(from.saturating_sub(ask.skip))..).unwrap_or_default();
-            let known = self.bytes_of(path.pages.saturating_sub(from));
-            let tail = prompt.and_then(|p| p.tail.get(self.bytes_of(from - p.from)..)).unwrap_or_default();
-            if path.pages < from || from < ask.skip || known > tail.len() || again.get(..known) != tail.get(..known) {
+        } else {
+            // What it said last goes on where its path ends.
+            let goes_on = end.is_none() || earlier.node == path.root || path.nodes.contains(&earlier.node);
+            let said = prompt.filter(|p| goes_on && p.from == committed && p.namespace == ask.namespace);
+            let again = ask.key.get(self.bytes_of(committed.saturating_sub(ask.skip))..).unwrap_or_default();
+            let known = self.bytes_of(path.pages - committed);
+            let tail = said.map(|p| &*p.tail).unwrap_or_default();
+            if committed < ask.skip || known > tail.len() || again.get(..known) != tail.get(..known) {
                 return Miss::plain(Reason::NeverStored);
             }
             tail[known..].to_vec()
-        } else {
-            return Miss::plain(Reason::NeverStored);
         };
         let same = before.iter().zip(rest).take_while(|(a, b)| a == b).count().min(self.keys.width());
         if before.is_empty() || same == self.keys.width() || same == before.len() {
             return Miss::plain(Reason::NeverStored);
         }
-        let tokens = path.pages as i64 * self.page() as i64 + self.keys.tokens(same) as i64;
+        let tokens = path.pages as i64 * self.page() as i64 + self.keys.differing_token(same) as i64;
         Miss { offset: tokens, ..Miss::plain(Reason::Diverged) }
     }
 

@@ -60,7 +60,9 @@ impl Core {
         if granted == 0 {
             return self.answer("pin", Phase::Rejected, Reason::Budget, &session, owner, (0, asked, 0));
         }
-        let missing = |s: &Slot| !s.usable(tier) && (s.best().is_some() || s.awaits(tier));
+        // A component without this tier stays where it is.
+        let comes = |s: &Slot| self.config.components[s.component as usize].pages[tier as usize] > 0;
+        let missing = |s: &Slot| comes(s) && !s.usable(tier) && (s.best().is_some() || s.awaits(tier));
         let pending = if tier == Tier::Storage { 0 } else { self.needed_where(node, missing).len() as u32 };
         let outcome = match (pending, granted < asked) {
             (0, false) => (Phase::Accepted, Reason::None),
@@ -122,22 +124,26 @@ impl Core {
         if asked == 0 {
             return self.answer("demote", Phase::Rejected, Reason::NothingToDo, &session, owner, (0, 0, 0));
         }
+        if self.way_down(FULL, Tier::Device).is_none() {
+            return self.answer("demote", Phase::Rejected, Reason::NoRoom, &session, owner, (0, asked, 0));
+        }
         let (own, obstacle) = self.own_nodes(&session, Some(Tier::Device), None);
         let bare = |s: &Slot| s.usable(Tier::Device) && !s.usable(Tier::Host) && !s.usable(Tier::Storage);
         let below = |c: &usize| self.way_down(*c, Tier::Device).is_some();
         let pending: usize = self.state.slotted().filter(below).map(|c| self.copies_of(&own, c, bare).len()).sum();
         let (pages, pending) = (self.copies_of(&own, FULL, |s| s.usable(Tier::Device)).len() as u32, pending as u32);
-        let outcome = match (pages, pending) {
-            (0, _) => (Phase::Rejected, obstacle.unwrap_or(Reason::NothingToDo)),
-            (_, 1..) => (Phase::Deferred, Reason::None),
+        if pages == 0 {
+            let reason = obstacle.unwrap_or(Reason::NothingToDo);
+            return self.answer("demote", Phase::Rejected, reason, &session, owner, (0, asked, 0));
+        }
+        let outcome = match pending {
+            1.. => (Phase::Deferred, Reason::None),
             _ if pages < asked => (Phase::Clipped, obstacle.unwrap_or(Reason::InFlight)),
             _ => (Phase::Accepted, Reason::None),
         };
         let counts = (pages - self.copies_of(&own, FULL, bare).len() as u32, asked, pending);
         let answer = self.answer("demote", outcome.0, outcome.1, &session, owner, counts)?;
-        if pages > 0 {
-            self.drop_demoted(&own, answer.seq)?;
-        }
+        self.drop_demoted(&own, answer.seq)?;
         if pending > 0 {
             self.wait_for(&answer, Wish::Demote, session, node)?;
         }

@@ -77,6 +77,11 @@ impl Keys {
         }
     }
 
+    /// The token in which two keys differ that have so many bytes in common. A pair has the next token's first one.
+    pub fn differing_token(&self, bytes: usize) -> usize {
+        self.tokens(if self.kind == KeyKind::Pairs { bytes + size_of::<u32>() } else { bytes })
+    }
+
     /// A node's key from its page `at` on, in order; each item is whole pages.
     pub fn of(&self, node: u32, at: u32) -> impl Iterator<Item = &[u8]> {
         self.node(node).key.from(at as usize * self.width, self.room)

@@ -62,7 +62,7 @@ impl Core {
             return Err(Refusal::BadArgument(whose.into()));
         }
         if let Some(blocks) = into {
-            self.claim(blocks)?;
+            self.claim(blocks, |_| true)?;
             for c in self.state.slotted().collect::<Vec<_>>() {
                 self.forget(blocks, c)?;
             }
@@ -79,8 +79,9 @@ impl Core {
         let length = self.state.path_pages(node);
         let mut found = Restore::default();
         // What was given up arrives no more, though somebody may still write it.
-        let given_up = self.state.ops.iter().filter(|(_, op)| op.draining).flat_map(|(_, op)| op.slots.iter().copied());
-        let given_up: BTreeSet<u32> = given_up.collect();
+        let given_up = self.state.ops.iter().filter(|(_, op)| op.draining);
+        let given_up = given_up.flat_map(|(_, op)| op.slots.iter().map(|slot| (*slot, op.tier_to)));
+        let given_up: BTreeSet<(u32, Tier)> = given_up.collect();
         for c in self.state.slotted().collect::<Vec<_>>() {
             let needed: Vec<u32> = match self.state.shape(c) {
                 Shape::Path => self.state.component_slots(node, c).map(|(id, _)| id).collect(),
@@ -93,8 +94,8 @@ impl Core {
                 if slot.usable(Tier::Device) {
                     continue;
                 }
-                let arrives = slot.awaits(Tier::Device) || slot.awaits(Tier::Host);
-                if arrives && given_up.contains(&id) {
+                let in_vain = |tier| slot.awaits(tier) && given_up.contains(&(id, tier));
+                if in_vain(Tier::Device) || in_vain(Tier::Host) {
                     break;
                 } else if slot.awaits(Tier::Device) {
                     found.pending += 1;

@@ -26,9 +26,9 @@ impl Core {
         if !self.state.is_observed(Tier::Device) {
             return Err(Refusal::BadArgument("this runtime owns its device pages; reserve and commit them".into()));
         }
-        self.claim(blocks)?;
+        self.claim(blocks, |loads| loads == component)?;
         let computed = self.place(receipt, None, key, skip, start, blocks.len() as u32)?;
-        if component != FULL && self.state.path_pages(computed.path.end()) < computed.range.end {
+        if component != FULL && computed.path.pages < computed.range.end {
             return Err(Refusal::BadArgument("full has to be observed before what goes beside it".into()));
         }
         // What these blocks held before is gone; what of it is this very page is believed again at once.
@@ -43,14 +43,15 @@ impl Core {
         self.conclude(receipt, computed, node, key, skip, (healed, duplicate))
     }
 
-    /// Blocks named together must differ, and none may be the target of a load in flight.
-    pub(crate) fn claim(&self, blocks: &[u32]) -> Answer<()> {
+    /// Blocks named together must differ, and none may be the target of a load in flight of these components: each
+    /// numbers its device pages for itself.
+    pub(crate) fn claim(&self, blocks: &[u32], of: impl Fn(usize) -> bool) -> Answer<()> {
         let mut named = blocks.to_vec();
         named.sort_unstable();
         if named.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err(Refusal::BadArgument("a block is named twice".into()));
         }
-        let loads = self.state.ops.iter().filter(|(_, op)| op.tier_to == Tier::Device);
+        let loads = self.state.ops.iter().filter(|(_, op)| op.tier_to == Tier::Device && of(op.component as usize));
         let targets = loads.flat_map(|(_, op)| op.slots.iter()).filter_map(|slot| self.state.slots.get(*slot));
         match targets.map(|slot| slot.page(Tier::Device)).find(|page| named.binary_search(page).is_ok()) {
             Some(page) => Err(Refusal::BadArgument(format!("block {page} is being loaded into"))),
@@ -134,7 +135,7 @@ impl Core {
     }
 
     /// The engine has other things in these pages now. Returns the copies that are believed no longer. A move that
-    /// reads one of them ends as failed for it, whatever its completion says.
+    /// reads one of them, or writes it, ends as failed for it, whatever its completion says.
     pub fn forget(&mut self, blocks: &[u32], component: usize) -> Answer<u64> {
         if !self.state.is_observed(Tier::Device) {
             return Err(Refusal::BadArgument("this runtime owns its device pages; nobody else can take them".into()));
@@ -149,8 +150,13 @@ impl Core {
         for slot in &slots {
             by_node.entry(self.state.slots.get(*slot).map_or(0, |s| s.node)).or_default().push(*slot);
         }
-        for (id, op) in self.state.ops.iter().filter(|(_, op)| op.tier_from == Some(Tier::Device)) {
-            self.torn.extend(op.slots.iter().filter(|s| slots.contains(s)).map(|s| (*id, *s)));
+        let target = |s: &&u32| self.state.slots.get(**s).is_some_and(|slot| {
+            slot.component as usize == component && named.binary_search(&slot.page(Tier::Device)).is_ok()
+        });
+        for (id, op) in self.state.ops.iter() {
+            let (reads, writes) = (op.tier_from == Some(Tier::Device), op.tier_to == Tier::Device);
+            let torn = op.slots.iter().filter(|s| reads && slots.contains(s) || writes && target(s));
+            self.torn.extend(torn.map(|s| (*id, *s)));
         }
         let like = Row { reason: Reason::Forgotten, ..Row::new(Kind::Evict, Phase::None) };
         for (_, mut slots) in by_node {
