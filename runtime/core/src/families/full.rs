@@ -19,8 +19,4 @@ impl Family for Full {
     fn needs(&self, length: u32) -> Range<u32> {
         0..length
     }
-
-    fn keeps(&self, computed: Range<u32>) -> Range<u32> {
-        computed
-    }
 }

@@ -27,10 +27,6 @@ impl Family for Mamba {
         length.saturating_sub(1)..length
     }
 
-    fn keeps(&self, computed: Range<u32>) -> Range<u32> {
-        computed
-    }
-
     fn plans(&self, computed: Range<u32>, branch: u32) -> Option<Vec<u32>> {
         let regular = |length: u32| self.interval > 0 && length.is_multiple_of(self.interval);
         let worth = |length: &u32| *length == computed.end || *length == branch || regular(*length);

@@ -46,8 +46,11 @@ pub trait Family: Debug + Send + Sync {
     /// The pages that a request which resumes at `length` reads.
     fn needs(&self, length: u32) -> Range<u32>;
 
-    /// Of the pages computed in one go, those worth keeping.
-    fn keeps(&self, computed: Range<u32>) -> Range<u32>;
+    /// Whether a computed page is worth keeping, for those who will resume at one of `landmarks`: the end of the
+    /// computation, where others leave the path, and where any component makes a checkpoint.
+    fn keeps(&self, _page: u32, _landmarks: &[u32]) -> bool {
+        true
+    }
 
     /// Pages to reserve for a computation, when they are not simply all of it. `branch`: a length at which other
     /// requests leave this path, 0 for none.

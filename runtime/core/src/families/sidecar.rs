@@ -31,8 +31,8 @@ impl Family for Sidecar {
         self.0.needs(length)
     }
 
-    fn keeps(&self, computed: Range<u32>) -> Range<u32> {
-        self.0.keeps(computed)
+    fn keeps(&self, page: u32, landmarks: &[u32]) -> bool {
+        self.0.keeps(page, landmarks)
     }
 
     fn plans(&self, computed: Range<u32>, branch: u32) -> Option<Vec<u32>> {

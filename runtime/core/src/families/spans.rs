@@ -32,8 +32,4 @@ impl Family for Spans {
     fn needs(&self, length: u32) -> Range<u32> {
         0..length
     }
-
-    fn keeps(&self, computed: Range<u32>) -> Range<u32> {
-        computed
-    }
 }

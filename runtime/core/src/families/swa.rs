@@ -43,7 +43,7 @@ impl Family for Swa {
         length.saturating_sub(self.pages)..length
     }
 
-    fn keeps(&self, computed: Range<u32>) -> Range<u32> {
-        computed.end.saturating_sub(self.pages).clamp(computed.start, computed.end)..computed.end
+    fn keeps(&self, page: u32, landmarks: &[u32]) -> bool {
+        landmarks.iter().any(|length| self.needs(*length).contains(&page))
     }
 }

@@ -55,9 +55,17 @@ class Computing(Moves):
         self.insert(path, start, r.lock)
         # Kept pages by component, given that the first one reserved is now page `start`.
         done: Counter = Counter()
+        end = start + pages
+        planned = {
+            p + 1
+            for n, f in self.families.items()
+            if isinstance(f, Checkpoints)
+            for p in r.parts[n]
+        }
+        landmarks = {at for at in {end, r.lock.branch} | planned if at <= end}
         for name, family in self.families.items():
             ours = r.parts[name] if isinstance(family, Checkpoints) else range(start, start + pages)
-            stay = [p for p in ours if p in family.keeps(start, start + pages)]
+            stay = [p for p in ours if p < end and family.keeps(p, landmarks)]
             done.update(self.put(name, path, p) for p in stay)
         r.lock.units = said
         return self.conclude(r.lock, path, start, done)
@@ -133,7 +141,8 @@ class Computing(Moves):
         session = self.sessions.get(lock.session)
         if session:
             old, session.path = session.path, lock.path
-            session.last_use, session.expected = self.now, 0
+            session.last_use = self.now
+            session.said = (lock.path[0], lock.units[length(lock.path) * self.keys.per_page :])
             # It moves on: what no session has any more goes before what none ever left.
             for page in steps(old):
                 self.nodes[page].superseded |= not self.owners(page)

@@ -18,8 +18,8 @@ class Family(Protocol):
     def plan(self, start: int, end: int, branch: int) -> list[int]:
         """Pages to reserve before computing start to end."""
 
-    def keeps(self, start: int, end: int) -> Iterable[int]:
-        """Pages that stay, of those planned, when start to end is committed."""
+    def keeps(self, page: int, landmarks: Iterable[int]) -> bool:
+        """Whether a planned page stays, for who resumes at one of `landmarks`."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Full:
     def plan(self, start: int, end: int, branch: int) -> list[int]:
         return list(range(start, end))
 
-    def keeps(self, start: int, end: int) -> Iterable[int]:
-        return range(start, end)
+    def keeps(self, page: int, landmarks: Iterable[int]) -> bool:
+        return True
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class Window:
     def plan(self, start: int, end: int, branch: int) -> list[int]:
         return list(range(start, end))
 
-    def keeps(self, start: int, end: int) -> Iterable[int]:
-        return range(max(start, end - self.pages), end)
+    def keeps(self, page: int, landmarks: Iterable[int]) -> bool:
+        return any(page in self.needs(length) for length in landmarks)
 
 
 @dataclass(frozen=True)
@@ -66,5 +66,5 @@ class Checkpoints:
             lengths |= set(range(self.interval, end + 1, self.interval))
         return sorted(at - 1 for at in lengths if start < at <= end)
 
-    def keeps(self, start: int, end: int) -> Iterable[int]:
-        return range(start, end)
+    def keeps(self, page: int, landmarks: Iterable[int]) -> bool:
+        return True

@@ -83,20 +83,19 @@ class Finding(Room):
         return self.compare(request, pages)
 
     def compare(self, request: Request, pages: int) -> tuple[str, int, int]:
-        """With what the session, or else its parent, had here: its path if that goes on, or else
-        its last prompt."""
+        """With what the session, or else its parent, had here: its path and what it said beyond."""
         owner = self.sessions[request.session]
-        if owner.prompt is None and owner.parent in self.sessions:
+        if owner.said is None and owner.parent in self.sessions:
             owner = self.sessions[owner.parent]
-        if owner.prompt is None:
+        if owner.said is None:
             return "never_stored", -1, -1
-        namespace, earlier = owner.prompt
-        if owner.path:
-            namespace = owner.path[0]
-        if namespace != request.namespace:
+        namespace, further = owner.said
+        known = owner.path or (namespace,)
+        if known[0] != request.namespace:
             return "namespace_changed", -1, -1
-        if length(owner.path) > pages:
-            earlier = self.keys.flat(owner.path)
+        earlier = self.keys.flat(known)
+        if length(known) <= pages and namespace == known[0]:
+            earlier += further
         pairs = list(zip(earlier, request.units, strict=False))
         same = next((i for i, (a, b) in enumerate(pairs) if a != b), len(pairs))
         if same // self.keys.per_page == pages and same < len(earlier):

@@ -94,9 +94,13 @@ class Hints(Observing):
 
     def demote(self, name: str) -> Outcome:
         path = self.known(name).path
+        if DEVICE not in self.owned():
+            raise Refused("BadArgument")
         asked = sum(DEVICE in slot.here for slot in self.along(FULL, path))
-        if not asked or DEVICE not in self.owned():
+        if not asked:
             return Outcome("rejected", "nothing_to_do", 0, asked, 0)
+        if not self.way_down(FULL, DEVICE):
+            return Outcome("rejected", "no_room", 0, asked, 0)
         own, obstacle = self.own(name, DEVICE)
         device = [self.full(p) for p in own if self.full(p).usable(DEVICE)]
         bare = [slot for slot in device if self.bare(slot)]
@@ -118,8 +122,8 @@ class Hints(Observing):
         return Outcome(outcome, reason, done, asked, pending if device else 0)
 
     def bare(self, slot: Slot) -> bool:
-        """On the device and nowhere below, though it has, if it is not full's, a tier there."""
-        if slot.component != FULL and not self.way_down(slot.component, DEVICE):
+        """On the device and nowhere below, though its component has a tier there."""
+        if not self.way_down(slot.component, DEVICE):
             return False
         return slot.usable(DEVICE) and not slot.usable(HOST) and not slot.usable(STORAGE)
 

@@ -1,7 +1,19 @@
 """Locks and leases: what keeps copies from being evicted."""
 
 from .finding import Finding, Request
-from .records import DEVICE, FULL, Found, Lease, Lock, Path, Refused, covers, leading, steps
+from .records import (
+    DEVICE,
+    FULL,
+    Found,
+    Lease,
+    Lock,
+    Path,
+    Refused,
+    covers,
+    leading,
+    length,
+    steps,
+)
 
 RENEWED_FROM = 16
 """A lease is renewed when one part in so many of its time has passed."""
@@ -20,11 +32,18 @@ class Holds(Finding):
         found = self.match(request, grid)
         lock = self.lock(request.path[: found.pages + 1], session, request.units)
         lock.branch = found.branch
-        owner = self.sessions[session]
-        owner.prompt = (namespace, request.units)
+        self.remember(request)
         self.visit(request)
         self.settle()
         return found, lock
+
+    def remember(self, request: Request) -> None:
+        """What is asked for beyond the session's path counts if the tree has no more than that."""
+        owner = self.sessions[request.session]
+        known = leading(page in self.nodes for page in steps(request.path))
+        own = owner.path or request.path[:1]
+        goes_on = known == length(own) and covers(request.path, own)
+        owner.said = (request.namespace, request.units[known * self.keys.per_page :] * goes_on)
 
     def look(self, session: str, units: tuple, skip: int = 0, namespace: int = 0) -> Found:
         return self.match(self.request(session, units, skip, namespace))
@@ -39,6 +58,13 @@ class Holds(Finding):
         """Whatever is there of what a request at the lock's end reads; a use of it."""
         lock.holds = self.spots(lock.path)
         self.use(lock.path, lock.holds, lock.session)
+
+    def hold_again(self, lock: Lock) -> Lock:
+        """One more lock on the same path, to be released for itself."""
+        self.held(lock)
+        again = self.lock(lock.path, lock.session)
+        self.settle()
+        return again
 
     def release(self, lock: Lock) -> None:
         self.held(lock)

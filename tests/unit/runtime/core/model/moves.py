@@ -42,8 +42,6 @@ class Moves(Holds):
         if target not in self.owned():
             # The engine says where, and how many there go.
             move.blocks = dict(zip(slots, into or [], strict=False))
-            for block in move.blocks.values():
-                self.forget_block(component, block)
             move.slots = list(move.blocks)
         elif self.capacity[component][target]:
             down = TIERS.index(target) > TIERS.index(source)
@@ -87,8 +85,8 @@ class Moves(Holds):
                 lock,
                 lambda s, below=below: not s.usable(STORAGE) and self.admitted(s, below),
             )
-            if self.config.admit_storage > 1 and below == HOST:
-                # What reaches its count after its backup has no other occasion.
+            if below == HOST:
+                # What failed after its backup, or reaches its count later, has no other occasion.
                 held = [s for s in self.along(name, lock.path) if s.usable(HOST)]
                 self.offload(name, held, lock.session)
 
@@ -101,11 +99,23 @@ class Moves(Holds):
     def restore(self, lock: Lock, into: list[int] | None = None) -> tuple[int, int, int]:
         """(ready, pending, moves started)"""
         self.held(lock)
-        if (into is None) != (DEVICE in self.owned()) or len(set(into or [])) < len(into or []):
+        if (into is None) != (DEVICE in self.owned()):
             raise Refused("BadArgument")
+        if into is not None:
+            self.claim(into, list(self.families))
+            for name in self.families:
+                for block in into:
+                    self.forget_block(name, block)
         up = self.bring_up(lock, into)
         self.settle()
         return up
+
+    def claim(self, blocks: list[int], components: list[str]) -> None:
+        """Blocks of the engine that are named together must differ, and none may be loaded into."""
+        loads = [move for move in self.moves if move.component in components]
+        loading = {block for move in loads for block in move.blocks.values()}
+        if len(set(blocks)) < len(blocks) or loading & set(blocks):
+            raise Refused("BadArgument")
 
     def bring_up(self, lock: Lock, into: list[int] | None = None) -> tuple[int, int, int]:
         """Each component numbers its device pages for itself: `into` is read from its start."""
@@ -132,6 +142,8 @@ class Moves(Holds):
         for slot in slots:
             if slot.usable(DEVICE):
                 continue
+            if self.given_up(slot):
+                break
             if self.coming(slot, DEVICE):
                 waiting += 1
             elif slot in lock.failed or DEVICE in slot.here:
@@ -145,6 +157,10 @@ class Moves(Holds):
             else:
                 break
         return load, prefetch, waiting
+
+    def given_up(self, slot: Slot) -> bool:
+        """What comes to it is not waited for any more, though somebody may still write it."""
+        return any(m.draining and slot in m.slots and m.target != STORAGE for m in self.moves)
 
     # the end of a move
 

@@ -20,15 +20,17 @@ class Observing(Namespaces):
         the tree knows already can be told."""
         self.held(lock)
         path, said = self.agreed(lock, units, start, len(blocks), skip)
-        if DEVICE in self.owned() or len(set(blocks)) < len(blocks):
+        if DEVICE in self.owned():
             raise Refused("BadArgument")
+        self.claim(blocks, [component])
         if component != FULL and path not in self.nodes and len(path) > 1:
             raise Refused("BadArgument")
+        for page, block in zip(steps(path)[start:], blocks, strict=True):
+            self.forget_block(component, block, keep=page)
+        self.settle()
         self.insert(path, start, lock)
         done: Counter = Counter()
-        positions = range(start, start + len(blocks))
-        for position, block in zip(positions, blocks, strict=True):
-            self.forget_block(component, block, keep=steps(path)[position])
+        for position, block in enumerate(blocks, start):
             _, fate = self.put(component, path, position)
             if fate != "duplicate":
                 self.slots[component][steps(path)[position]].block = block

@@ -196,7 +196,9 @@ class Pages:
         """What was used counts it: nodes by path, spot slots one by one."""
         items = [self.nodes[page] for page in steps(path)]
         items += [slot.item for slot in spots if slot.item]
+        known = self.sessions.get(session)
         for item in dict.fromkeys(items):
+            item.priority, item.returns_at = known.priority if known else 0, 0
             item.last_use = self.now
             item.uses += 1
             item.user = session

@@ -127,14 +127,12 @@ def session(model: Policies, item: Item, slot: Slot, extent: Extent, _: dict) ->
         return (0, 0, item.last_use)
     if not model.owners(slot.path):
         return (1, 0, item.last_use)
-    user = model.sessions.get(node.user)
-    ahead = user.expected if user and user.expected > model.now else 0
+    ahead = node.returns_at if node.returns_at > model.now else 0
     return (2, -ahead, item.last_use)
 
 
 def priority(model: Policies, item: Item, slot: Slot, extent: Extent, _: dict) -> tuple:
-    user = model.sessions.get(model.node(slot).user)
-    return (user.priority if user else 0, item.last_use)
+    return (model.node(slot).priority, item.last_use)
 
 
 SCORES: dict[str, Score] = {

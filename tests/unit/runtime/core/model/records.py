@@ -46,6 +46,10 @@ class Item:
     uses: int = 0
     user: str = ""
     """The session that used it last."""
+    priority: int = 0
+    """Of a node: that session's, as it was then."""
+    returns_at: int = 0
+    """Of a node: when a session whose path it is comes back; 0: at any moment. A use ends that."""
     longest: int = 0
     """Pages of the longest path that was ever used through it."""
     superseded: bool = False
@@ -152,11 +156,9 @@ class Session:
     last_use: int
     group: str = ""
     priority: int = 0
-    expected: int = 0
-    """When it comes back; 0: at any moment."""
     path: Path = ()
-    prompt: tuple[int, tuple] | None = None
-    """(namespace, units)"""
+    said: tuple[int, tuple] | None = None
+    """(namespace, units beyond the path) of what it last asked for or committed."""
 
 
 class Found(NamedTuple):

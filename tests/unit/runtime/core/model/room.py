@@ -1,7 +1,7 @@
 """How room is made, what a lost copy takes with it, and what goes when nobody holds it any more."""
 
 from .policies import Policies
-from .records import DEVICE, FULL, HOST, TIERS, Evicted, Slot, covers
+from .records import DEVICE, FULL, HOST, TIERS, Evicted, Refused, Slot, covers
 
 
 class Room(Policies):
@@ -16,6 +16,15 @@ class Room(Policies):
             victim = self.choose(component, tier, victims)
             self.drop(victim, tier, "pressure", self.skipped(component, tier, victim))
         return max(0, min(want, self.free(component, tier)))
+
+    def evict(self, tier: str, pages: int, component: str) -> int:
+        """Room made ahead of need. How many pages went."""
+        if tier not in self.owned():
+            raise Refused("BadArgument")
+        before = self.free(component, tier)
+        self.make_room(component, tier, before + pages)
+        self.settle()
+        return self.free(component, tier) - before
 
     def ends(self, component: str, tier: str) -> list[Slot]:
         """Slots with a copy in the tier that could be next: on a path, those with none below."""
@@ -108,9 +117,10 @@ class Room(Policies):
                 self.forget_page(page)
 
     def drop_damaged(self, slot: Slot) -> None:
-        """On the device it waits while a lock goes through the page: it may be in use."""
+        """On the device it waits for who holds it: it may be in use."""
+        held = self.crossed(slot.path) if self.of_path(slot) else self.kept(slot)
         for tier in sorted(slot.bad):
-            waits = tier == DEVICE and self.crossed(slot.path)
+            waits = tier == DEVICE and held
             if not waits and not self.read(slot, tier):
                 self.drop(slot, tier, "damaged")
 

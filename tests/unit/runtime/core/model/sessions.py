@@ -17,8 +17,15 @@ class Sessions(Computing):
         self.settle()
         return dropped
 
+    def close_group(self, group: str) -> int:
+        names = [name for name, s in self.sessions.items() if group and s.group == group]
+        for name in names:
+            self.close_session(name)
+        return len(names)
+
     def expect(self, name: str, at: int) -> None:
-        self.known(name).expected = at
+        for page in steps(self.known(name).path):
+            self.nodes[page].returns_at = at
 
     def own(
         self, name: str, tier: str | None, without: Lock | None = None
@@ -51,6 +58,6 @@ class Sessions(Computing):
             if here and not self.coming(slot) and not self.read(slot):
                 for tier in here:
                     self.drop(slot, tier, reason)
-                dropped += 1
+                dropped += not slot.here
         left = len(present) - dropped
         return dropped, left, obstacle or ("in_flight" if left else "")
