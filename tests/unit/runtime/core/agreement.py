@@ -9,7 +9,7 @@ from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
-from comparison import COMPLETE, NAMESPACE, SECRET, Comparison
+from comparison import NAMESPACE, SECRET, Comparison
 from identity import chain
 from model import Config, Model
 from model.records import FULL, Lock, Outcome, Path, Refused, length
@@ -22,8 +22,6 @@ PAGE = 2
 class Agreement(Comparison):
     def start(self, config: Config, batch: int) -> None:
         self.model = Model(config)
-        if not COMPLETE:
-            self.model.visit = lambda request: None
         self.core = self.launch(config)
         self.log, self.batch = self.core.log(), batch
         self.replica = _core.Replica()

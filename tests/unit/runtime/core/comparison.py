@@ -26,11 +26,13 @@ from model.records import (
 
 from runtime import _core
 
-COMPLETE = hasattr(_core, "Component")
-"""The core has components, policies and all that came with them."""
 NAMESPACE, SECRET = "model", b"secret"
 PRESSURE = ("pressure", "admission")
-COMPARED = ("never_stored", "diverged", "unknown")
+COLUMNS = [
+    *("kind", "phase", "reason", "op", "session", "cause"),
+    *("node", "component", "tier_from", "slot_from", "pages", "score", "skipped"),
+]
+"""What is read of the log."""
 
 
 class Comparison:
@@ -76,7 +78,7 @@ class Comparison:
         actions = self.core.actions()
         assert [a.kind for a in actions] == [m.kind for m in self.model.wanted]
         for action, move in zip(actions, self.model.wanted, strict=True):
-            assert getattr(action, "component", FULL) == move.component
+            assert action.component == move.component
             assert action.keys == [self.digest(slot.path) for slot in move.slots]
             assert action.positions == [length(slot.path) - 1 for slot in move.slots]
             assert (action.tier_from, action.tier_to) == (move.source, move.target)
@@ -93,7 +95,8 @@ class Comparison:
     def drain(self) -> Iterator[dict]:
         while message := self.log.drain(self.batch):
             self.payloads.append(message.payload)
-            yield from pyarrow.ipc.open_stream(message.payload).read_all().to_pylist()
+            table = pyarrow.ipc.open_stream(message.payload).read_all()
+            yield from table.select(COLUMNS).to_pylist()
         assert self.log.dropped() == 0
 
     def compare_rows(self) -> None:
@@ -145,7 +148,7 @@ class Comparison:
             policy = self.model.policy(went[0].tier)[0]
             if policy == "lru":
                 assert {row["score"] for row in group} == {e.last_use for e in went}
-            if COMPLETE and policy not in REMEMBERING:
+            if policy not in REMEMBERING:
                 assert group[0]["skipped"] == went[0].skipped, (group[0], went)
         assert not order
 
@@ -185,7 +188,7 @@ class Comparison:
     def compare_reports(self) -> None:
         model = self.model
         for pool in self.core.pools():
-            name, tier = getattr(pool, "component", FULL), pool.tier
+            name, tier = pool.component, pool.tier
             if tier not in model.owned():
                 continue
             capacity = model.capacity[name][tier]
@@ -224,39 +227,26 @@ class Comparison:
     def compare_match(self, answer: _core.Match, found: Found) -> None:
         by_tier = [answer.device_pages, answer.host_pages, answer.storage_pages]
         assert (answer.pages, by_tier) == (found.pages, found.by_tier)
-        if not COMPLETE and answer.reason != found.reason:
-            # It compared with other words of the session, and had another idea of what is coming.
-            assert {answer.reason, found.reason} <= {*COMPARED, "pending_write"}
-            return
-        if COMPLETE or found.reason not in COMPARED:
-            assert (answer.reason, answer.offset) == found[2:4], (
-                answer.reason,
-                answer.offset,
-                found,
-            )
+        assert (answer.reason, answer.offset) == found[2:4], (answer.reason, answer.offset, found)
         if found.lost < 0:
             assert answer.lost_seq == 0
         else:
             assert answer.lost_seq in self.rows_of[found.lost]
-        if COMPLETE:
-            further = (answer.clipped_by, answer.full_pages, answer.branch)
-            assert further == found[5:], (further, found)
+        further = (answer.clipped_by, answer.full_pages, answer.branch)
+        assert further == found[5:], (further, found)
 
     def compare_commit(self, answer: _core.Commit, done: dict) -> None:
         counts = (answer.inserted, answer.healed, answer.duplicate)
         assert counts == (done["inserted"], done["healed"], done["duplicate"]), (counts, done)
         assert sum(n for *_, n in answer.runs) == done["runs"]
-        if COMPLETE:
-            said: dict[str, list[int]] = {name: [] for name in done["parts"] if name != FULL}
-            for name, _, _, count, position in answer.parts:
-                if name != FULL:
-                    said[name] += range(position, position + count)
-            assert said == {name: at for name, at in done["parts"].items() if name != FULL}
+        said: dict[str, list[int]] = {name: [] for name in done["parts"] if name != FULL}
+        for name, _, _, count, position in answer.parts:
+            if name != FULL:
+                said[name] += range(position, position + count)
+        assert said == {name: at for name, at in done["parts"].items() if name != FULL}
 
     def compare_reserved(self, answer: _core.Reservation, reserved: Reserved) -> None:
         assert answer.pages == reserved.pages == sum(n for *_, n in answer.runs)
-        if not COMPLETE:
-            return
         counts = dict.fromkeys(reserved.parts, 0)
         for name, _, _, count, position in answer.parts:
             counts[name] += count

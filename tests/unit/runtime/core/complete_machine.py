@@ -31,6 +31,14 @@ class CompleteMachine(Machine):
             model=lambda: self.model.open_session(name, parent, group, priority),
         )
 
+    @rule(group=owners, sure=st.integers(0, 3))
+    def close_group(self, group, sure) -> None:
+        if not sure:
+            answer, closed = self.both(
+                "close_group", group, model=lambda: self.model.close_group(group)
+            )
+            assert answer == closed
+
     @rule(name=names, wait=st.integers(-9, 50))
     def expect(self, name, wait) -> None:
         at = self.now + wait
@@ -127,6 +135,20 @@ class CompleteMachine(Machine):
             model=lambda: self.model.share(name, forks, ttl, owner),
         )
         self.compare_outcome(answer, expected)
+
+    @rule(name=names, other=names, forks=st.integers(0, 2), more=words)
+    def fork(self, name, other, forks, more) -> None:
+        """A session spawned by another goes on from there; the share of that waits for `forks`."""
+        parent = self.model.sessions.get(name)
+        if parent is None or name == other:
+            return
+        if forks:
+            self.share(name, forks, 500, "o")
+        self.close_session(other, 0)
+        self.open_session(other, name)
+        tokens = (*self.text(parent.path), *more)[:16]
+        if self.serve(other, tokens, namespace=parent.path[0] if parent.path else 0):
+            self.release(0)
 
     @rule(name=names, others=st.lists(names, min_size=1, max_size=3), more=words)
     def retained_among_others(self, name, others, more) -> None:

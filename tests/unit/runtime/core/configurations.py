@@ -1,5 +1,7 @@
 """Configurations of a complete core for random runs: small, so that everything is short of room."""
 
+from random import Random
+
 from agreement import PAGE
 from hypothesis import strategies as st
 from model import POLICIES, TIERS, Component, Config
@@ -77,5 +79,64 @@ def observed(draw) -> Config:
         write_through=draw(st.booleans()),
         admit_host=draw(st.sampled_from([1, 2])),
         move_timeout=draw(st.sampled_from([0, 20])),
+        observed_device=True,
+    )
+
+
+# the same drawn without hypothesis, which likes to say a thing again and again
+
+
+def drawn(draw: Random) -> Config:
+    return drawn_observed(draw) if draw.random() < 0.3 else drawn_owned(draw)
+
+
+def drawn_owned(draw: Random) -> Config:
+    host, storage = draw.choice([0, *range(9)]), draw.choice([0, 0, *range(13)])
+
+    def room() -> dict[str, int]:
+        return {
+            "device": draw.randint(1, 8),
+            "host": draw.randint(0, 8) if host else 0,
+            "storage": draw.randint(0, 8) if storage else 0,
+        }
+
+    found: list[Component] = []
+    if draw.random() < 0.5:
+        found.append(Component("swa", "swa", window=draw.randint(1, 7), **room()))
+    if draw.random() < 0.5:
+        found.append(Component("mamba", "mamba", interval=draw.randint(0, 3), **room()))
+    if draw.random() < 0.3:
+        found.append(Component("c2", "spans", ratio=PAGE))
+    for name in draw.sample(["indexer", "draft"], draw.choice([0, 0, 1, 2])):
+        follows = draw.choice(["full", *(c.name for c in found if c.family in ("swa", "mamba"))])
+        found.append(Component(name, "sidecar", follows=follows, **room()))
+    return Config(
+        PAGE,
+        draw.randint(1, 8),
+        host,
+        storage,
+        key=draw.choice(["tokens", "tokens", "pairs", "digests"]),
+        components=tuple(found),
+        policies={tier: policy(draw.choice(POLICIES)) for tier in TIERS if draw.random() < 0.7},
+        write_through=draw.random() < 0.7,
+        pin_share=draw.choice([0.25, 0.5, 1.0]),
+        admit_host=draw.choice([1, 1, 2, 3]),
+        admit_storage=draw.choice([1, 1, 2, 4]),
+        move_timeout=draw.choice([0, 5, 20]),
+    )
+
+
+def drawn_observed(draw: Random) -> Config:
+    window = Component("swa", "swa", window=draw.randint(1, 7), host=draw.randint(0, 8))
+    return Config(
+        PAGE,
+        0,
+        draw.randint(1, 8),
+        draw.randint(0, 8),
+        components=(window,) if draw.random() < 0.6 else (),
+        policies={"host": policy(draw.choice(POLICIES))},
+        write_through=draw.random() < 0.7,
+        admit_host=draw.choice([1, 1, 2]),
+        move_timeout=draw.choice([0, 20]),
         observed_device=True,
     )

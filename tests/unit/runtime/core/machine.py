@@ -104,6 +104,17 @@ class Machine(Agreement, RuleBasedStateMachine):
 
     @precondition(lambda self: self.receipts)
     @rule(index=indexes)
+    def hold(self, index) -> None:
+        receipt = self.receipt(index)
+        answer, lock = self.both(
+            "hold", receipt, model=lambda: self.model.hold_again(self.receipts[receipt])
+        )
+        if lock:
+            self.receipts[answer], self.tokens[lock] = lock, self.tokens[self.receipts[receipt]]
+            self.compare_lock(answer, lock)
+
+    @precondition(lambda self: self.receipts)
+    @rule(index=indexes)
     def restore(self, index) -> None:
         receipt = self.receipt(index)
         answer, up = self.both(
@@ -248,6 +259,18 @@ class Machine(Agreement, RuleBasedStateMachine):
     def abort(self, index) -> None:
         op = list(self.ops)[-1 - index % len(self.ops)]
         self.both("abort", op, model=lambda: self.model.abort(self.ops[op]))
+
+    @rule(tier=tiers, pages=st.integers(0, 4), which=indexes)
+    def evict(self, tier, pages, which) -> None:
+        component = list(self.model.families)[which % len(self.model.families)]
+        answer, went = self.both(
+            "evict",
+            tier,
+            pages,
+            **self.of(component=component),
+            model=lambda: self.model.evict(tier, pages, component),
+        )
+        assert answer == went
 
     @rule(tier=tiers, index=indexes)
     def damage(self, tier, index) -> None:
