@@ -543,6 +543,16 @@ class Core:
         """Prove every invariant of the state and of every index derived from it; CoreError names
         the first that does not hold."""
 
+    def keyframe_begin(self) -> int:
+        """Begin a keyframe of the state as of the row whose number is returned. Copies nothing yet;
+        commands go on as usual, and what they change before its turn is saved first. One that is
+        under way is given up."""
+
+    def keyframe_slice(self, max_records: int = 4096) -> bytes | None:
+        """The keyframe's next part, in which at most `max_records` records were looked at; None
+        after the last, and when none was begun. All parts in order are what
+        `Replica.from_keyframe` reads. BadArgument for 0."""
+
     def log(self) -> Log: ...
     def journal(self) -> bytes:
         """Every command so far with its `now`, encoded, less what was drained; empty unless
@@ -586,6 +596,19 @@ class Replica:
         when it cannot be read, is of another epoch, or rows are missing before it: nothing has
         changed. LogError for good when it does not fit what came before, or its own state_hash does
         not come out."""
+
+    @staticmethod
+    def from_keyframe(parts: list[bytes]) -> Replica:
+        """A replica that goes on where a keyframe was begun: `seq()` is its number, and messages
+        with later rows can be folded. LogError when the parts are not all there and in order, are
+        of another version, or do not give the state that they promise (`state_hash`, `check()`)."""
+
+    def keyframe_begin(self) -> int:
+        """As Core.keyframe_begin, of what has been folded. LogError when nothing has been, or when
+        this replica has stopped for good."""
+
+    def keyframe_slice(self, max_records: int = 4096) -> bytes | None:
+        """As Core.keyframe_slice. Releases the GIL."""
 
     @property
     def engine(self) -> str: ...

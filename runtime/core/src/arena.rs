@@ -3,6 +3,7 @@
 use crate::bitmap::Bitmap;
 use crate::mixer::Mixer;
 use crate::runs::Run;
+use crate::snapshot::Snapshot;
 
 const CHUNK: usize = 1024;
 
@@ -10,6 +11,24 @@ pub trait Record {
     /// Keeps records of different kinds apart in the hash.
     const TAG: u64;
     fn mix(&self, mixer: &mut Mixer);
+}
+
+/// How often a number has been given out, and whether it is in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Life(pub u32);
+
+impl Life {
+    pub fn new(generation: u32, on: bool) -> Self {
+        Life(2 * generation - on as u32)
+    }
+
+    pub fn is_on(self) -> bool {
+        self.0 & 1 == 1
+    }
+
+    pub fn generation(self) -> u32 {
+        self.0.div_ceil(2)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -24,15 +43,16 @@ pub struct Arena<T> {
     ids: Bitmap,
     /// Wrapping sum of the hashes of all records.
     hash: u128,
+    snapshot: Option<Box<Snapshot<Entry<T>>>>,
 }
 
 impl<T> Default for Arena<T> {
     fn default() -> Self {
-        Arena { chunks: Vec::new(), ids: Bitmap::default(), hash: 0 }
+        Arena { chunks: Vec::new(), ids: Bitmap::default(), hash: 0, snapshot: None }
     }
 }
 
-impl<T: Record> Arena<T> {
+impl<T: Record + Clone> Arena<T> {
     pub fn count(&self) -> usize {
         self.ids.taken() as usize
     }
@@ -61,6 +81,18 @@ impl<T: Record> Arena<T> {
     /// False when the number is in use, or so far off that nobody can have given it out: `choose` goes
     /// upwards without gaps, and a broken log must not cost memory.
     pub fn insert(&mut self, id: u32, record: T) -> bool {
+        if !self.make_room(id) || !self.ids.take_one(id) {
+            return false;
+        }
+        self.keep(id);
+        let entry = &mut self.chunks[id as usize / CHUNK][id as usize % CHUNK];
+        entry.generation += 1;
+        self.hash = self.hash.wrapping_add(digest(id, entry.generation, &record));
+        entry.record = Some(record);
+        true
+    }
+
+    fn make_room(&mut self, id: u32) -> bool {
         let chunk = id as usize / CHUNK;
         if chunk > self.chunks.len() {
             return false;
@@ -72,17 +104,11 @@ impl<T: Record> Arena<T> {
         if id >= self.ids.capacity() {
             self.ids.grow(id + 1);
         }
-        if !self.ids.take_one(id) {
-            return false;
-        }
-        let entry = &mut self.chunks[chunk][id as usize % CHUNK];
-        entry.generation += 1;
-        self.hash = self.hash.wrapping_add(digest(id, entry.generation, &record));
-        entry.record = Some(record);
         true
     }
 
     pub fn remove(&mut self, id: u32) -> Option<T> {
+        self.keep(id);
         let entry = self.chunks.get_mut(id as usize / CHUNK)?.get_mut(id as usize % CHUNK)?;
         let record = entry.record.take()?;
         self.hash = self.hash.wrapping_sub(digest(id, entry.generation, &record));
@@ -92,6 +118,7 @@ impl<T: Record> Arena<T> {
 
     /// Change a record in place. None when there is none.
     pub fn update<R>(&mut self, id: u32, change: impl FnOnce(&mut T) -> R) -> Option<R> {
+        self.keep(id);
         let entry = self.chunks.get_mut(id as usize / CHUNK)?.get_mut(id as usize % CHUNK)?;
         let record = entry.record.as_mut()?;
         let before = digest(id, entry.generation, record);
@@ -101,7 +128,7 @@ impl<T: Record> Arena<T> {
         Some(result)
     }
 
-    /// Change what `Record::mix` leaves out; costs no hashing.
+    /// Change what `Record::mix` leaves out; costs no hashing, and is in no keyframe.
     pub fn update_counts(&mut self, id: u32, change: impl FnOnce(&mut T)) -> Option<()> {
         let entry = self.chunks.get_mut(id as usize / CHUNK)?.get_mut(id as usize % CHUNK)?;
         entry.record.as_mut().map(change)
@@ -116,6 +143,48 @@ impl<T: Record> Arena<T> {
     pub fn rehash(&self) -> u128 {
         self.iter()
             .fold(0, |sum: u128, (id, record)| sum.wrapping_add(digest(id, self.generation(id), record)))
+    }
+
+    /// Keep what there is now for `read_frozen`, whatever changes meanwhile. Returns how many numbers that is.
+    pub fn freeze(&mut self) -> u32 {
+        let snapshot = Snapshot::new(&self.chunks, |entry| entry.generation > 0);
+        self.snapshot.insert(Box::new(snapshot)).count()
+    }
+
+    /// Look at what the next numbers had, at most `most`, or until `visit` says that it is enough. Returns how many,
+    /// and whether that was all.
+    pub fn read_frozen(
+        &mut self,
+        most: usize,
+        mut visit: impl FnMut(Life, Option<&T>) -> bool,
+    ) -> (usize, bool) {
+        let Some(snapshot) = &mut self.snapshot else { return (0, true) };
+        let mut entry = |e: &Entry<T>| visit(Life::new(e.generation, e.record.is_some()), e.record.as_ref());
+        let looked = snapshot.read(&self.chunks, most, &mut entry);
+        let all = snapshot.is_read();
+        if all {
+            self.snapshot = None;
+        }
+        (looked, all)
+    }
+
+    /// What `read_frozen` has read, in another arena. False when the number cannot have had it.
+    pub fn restore(&mut self, id: u32, life: Life, record: Option<T>) -> bool {
+        if life.is_on() != record.is_some() || !self.make_room(id) {
+            return false;
+        }
+        let entry = &mut self.chunks[id as usize / CHUNK][id as usize % CHUNK];
+        entry.generation = life.generation() - life.is_on() as u32;
+        record.is_none_or(|record| self.insert(id, record))
+    }
+
+    /// A number's entry is about to change.
+    fn keep(&mut self, id: u32) {
+        if let Some(snapshot) = &mut self.snapshot
+            && let Some(chunk) = self.chunks.get(id as usize / CHUNK)
+        {
+            snapshot.keep(id, chunk);
+        }
     }
 
     fn entry(&self, id: u32) -> Option<&Entry<T>> {

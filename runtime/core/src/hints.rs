@@ -296,7 +296,7 @@ impl Core {
             Wish::Demote => self.way_down(FULL, Tier::Device).map_or(Tier::Host, |(_, below)| below),
             Wish::Prefetch => Tier::Host,
         };
-        let ops = self.ops_bringing(node, tier);
+        let ops = self.ops_for(hint.wish, node);
         if ops.is_empty() {
             return self.fulfil(id, &hint, node, tier);
         }
@@ -306,13 +306,18 @@ impl Core {
         Ok(())
     }
 
-    /// Operations that bring pages of a path to a tier, or on their way there.
-    fn ops_bringing(&self, node: u32, tier: Tier) -> BTreeSet<u64> {
-        let coming = |s: &Slot| s.awaits(tier) || (tier == Tier::Device && s.awaits(Tier::Host));
-        let slots: BTreeSet<u32> = self.needed_where(node, coming).into_iter().collect();
+    /// Operations that bring pages of a path, of any component, to where a wish wants them or on their way there.
+    fn ops_for(&self, wish: Wish, node: u32) -> BTreeSet<u64> {
+        let path = self.state.path(node);
+        let on_path = |s: &u32| self.state.slots.get(*s).is_some_and(|slot| path.contains(&slot.node));
         let brings = |op: &Op| {
-            let there = op.tier_to == tier || tier == Tier::Device && op.tier_to == Tier::Host;
-            op.kind != Kind::Alloc && there && op.slots.iter().any(|s| slots.contains(s))
+            let there = match wish {
+                Wish::Demote => self.way_down(op.component as usize, Tier::Device).is_some_and(|(_, below)| op.tier_to == below),
+                Wish::Pin(Tier::Device) => matches!(op.tier_to, Tier::Device | Tier::Host),
+                Wish::Pin(tier) => op.tier_to == tier,
+                Wish::Prefetch => op.tier_to == Tier::Host,
+            };
+            op.kind != Kind::Alloc && there && op.slots.iter().any(on_path)
         };
         self.state.ops.iter().filter(|(_, op)| brings(op)).map(|(id, _)| *id).collect()
     }

@@ -10,7 +10,7 @@ pub struct Replica {
     pub engine: String,
     pub epoch: String,
     /// Why it stopped: a row that does not fit, or a hash that differs. The state is of no use after that.
-    broken: Option<String>,
+    pub(crate) broken: Option<String>,
 }
 
 impl Replica {

@@ -1,12 +1,14 @@
 //! Logical pages. There are more of these than of anything else, so they are small, and their hash is a sum of
 //! small terms: what a slot is, and each of its copies. A change pays for the terms that it changes.
 
+use crate::arena::Life;
 use crate::bitmap::Bitmap;
 use crate::digest::Digest;
 use crate::mixer::mix;
 use crate::names::{Reason, Tier};
 use crate::records::NONE;
 use crate::runs::Run;
+use crate::snapshot::Snapshot;
 
 const CHUNK: usize = 1024;
 /// No row is about more slots than this.
@@ -174,6 +176,7 @@ pub struct Slots {
     observed: u8,
     owned_hash: u128,
     observed_hash: u128,
+    snapshot: Option<Box<Snapshot<Entry>>>,
 }
 
 impl Slots {
@@ -223,16 +226,11 @@ impl Slots {
         if run.first as usize / CHUNK > self.chunks.len() || run.count as usize > MOST_AT_ONCE {
             return false;
         }
-        while self.chunks.len() * CHUNK < end as usize {
-            let empty = || Entry { slot: Slot::new(0, NONE, NONE), life: 0 };
-            self.chunks.push(std::iter::repeat_with(empty).take(CHUNK).collect());
-        }
-        if end > self.ids.capacity() {
-            self.ids.grow(end);
-        }
+        self.make_room(end);
         if !self.ids.take(run) {
             return false;
         }
+        run.iter().for_each(|id| self.keep(id));
         let mut sums = Sums::new(self.observed);
         for (i, id) in run.iter().enumerate() {
             let entry = &mut self.chunks[id as usize / CHUNK][id as usize % CHUNK];
@@ -244,11 +242,22 @@ impl Slots {
         true
     }
 
+    fn make_room(&mut self, end: u32) {
+        while self.chunks.len() * CHUNK < end as usize {
+            let empty = || Entry { slot: Slot::new(0, NONE, NONE), life: 0 };
+            self.chunks.push(std::iter::repeat_with(empty).take(CHUNK).collect());
+        }
+        if end > self.ids.capacity() {
+            self.ids.grow(end);
+        }
+    }
+
     /// Slots end. False, and nothing done, when one of them does not exist.
     pub fn remove(&mut self, run: Run, mut last: impl FnMut(&Slot)) -> bool {
         if !self.ids.release(run) {
             return false;
         }
+        run.iter().for_each(|id| self.keep(id));
         let mut sums = Sums::new(self.observed);
         for id in run.iter() {
             let entry = &mut self.chunks[id as usize / CHUNK][id as usize % CHUNK];
@@ -307,6 +316,42 @@ impl Slots {
         (sums.owned, sums.of_observed)
     }
 
+    /// See `Arena::freeze`, `Arena::read_frozen` and `Arena::restore`.
+    pub fn freeze(&mut self) -> u32 {
+        let snapshot = Snapshot::new(&self.chunks, |entry| entry.life > 0);
+        self.snapshot.insert(Box::new(snapshot)).count()
+    }
+
+    pub fn read_frozen(&mut self, most: usize, mut visit: impl FnMut(Life, Option<&Slot>) -> bool) -> (usize, bool) {
+        let Some(snapshot) = &mut self.snapshot else { return (0, true) };
+        let mut entry = |e: &Entry| visit(Life(e.life), e.alive().then_some(&e.slot));
+        let looked = snapshot.read(&self.chunks, most, &mut entry);
+        let all = snapshot.is_read();
+        if all {
+            self.snapshot = None;
+        }
+        (looked, all)
+    }
+
+    pub fn restore(&mut self, id: u32, life: Life, slot: Option<Slot>) -> bool {
+        if life.is_on() != slot.is_some() || id == NONE || id as usize / CHUNK > self.chunks.len() {
+            return false;
+        }
+        self.make_room(id + 1);
+        self.chunks[id as usize / CHUNK][id as usize % CHUNK].life = life.0 - life.is_on() as u32;
+        slot.is_none_or(|slot| self.insert(Run { first: id, count: 1 }, |_| slot.clone()))
+    }
+
+    /// A number's entry is about to change.
+    #[inline]
+    fn keep(&mut self, id: u32) {
+        if let Some(snapshot) = &mut self.snapshot
+            && let Some(chunk) = self.chunks.get(id as usize / CHUNK)
+        {
+            snapshot.keep(id, chunk);
+        }
+    }
+
     fn gain(&mut self, sums: Sums) {
         self.owned_hash = self.owned_hash.wrapping_add(sums.owned);
         self.observed_hash = self.observed_hash.wrapping_add(sums.of_observed);
@@ -322,6 +367,7 @@ impl Slots {
     }
 
     fn entry_mut(&mut self, id: u32) -> Option<&mut Entry> {
+        self.keep(id);
         self.chunks.get_mut(id as usize / CHUNK)?.get_mut(id as usize % CHUNK).filter(|e| e.alive())
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::arena::Arena;
 use crate::bitmap::Bitmap;
 use crate::families::Shape;
+use crate::keyframe::Keyframe;
 use crate::mixer::Mixer;
 use crate::names::{Name, Reason, Tier};
 use crate::records::{Component, FULL, Lease, NONE, Namespace, Node, Op, Receipt, Session, Spot};
@@ -52,6 +53,8 @@ pub struct State {
     /// What changed since somebody last looked, for indexes beside the state: nodes, and slots of spot components.
     pub touched: Vec<u32>,
     pub touched_spots: Vec<u32>,
+    /// The keyframe that is being cut.
+    pub(crate) keyframe: Option<Keyframe>,
 }
 
 impl State {

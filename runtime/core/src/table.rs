@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use crate::arena::Record;
 use crate::mixer::Mixer;
+use crate::snapshot::KeyedSnapshot;
 
-pub trait Key: Ord {
+pub trait Key: Ord + Clone {
     fn mix(&self, mixer: &mut Mixer);
 }
 
@@ -34,15 +35,16 @@ impl Key for Arc<str> {
 pub struct Table<K, T> {
     records: BTreeMap<K, T>,
     hash: u128,
+    snapshot: Option<Box<KeyedSnapshot<K, T>>>,
 }
 
 impl<K, T> Default for Table<K, T> {
     fn default() -> Self {
-        Table { records: BTreeMap::new(), hash: 0 }
+        Table { records: BTreeMap::new(), hash: 0, snapshot: None }
     }
 }
 
-impl<K: Key, T: Record> Table<K, T> {
+impl<K: Key, T: Record + Clone> Table<K, T> {
     pub fn count(&self) -> usize {
         self.records.len()
     }
@@ -69,6 +71,11 @@ impl<K: Key, T: Record> Table<K, T> {
     /// False when the key is in use.
     pub fn insert(&mut self, key: K, record: T) -> bool {
         let term = digest(&key, &record);
+        if let Some(snapshot) = &mut self.snapshot
+            && !self.records.contains_key(&key)
+        {
+            snapshot.keep_absence(&key);
+        }
         match self.records.entry(key) {
             std::collections::btree_map::Entry::Occupied(_) => false,
             std::collections::btree_map::Entry::Vacant(entry) => {
@@ -83,6 +90,7 @@ impl<K: Key, T: Record> Table<K, T> {
     where
         K: Borrow<Q>,
     {
+        self.keep(key);
         let (key, record) = self.records.remove_entry(key)?;
         self.hash = self.hash.wrapping_sub(digest(&key, &record));
         Some(record)
@@ -92,6 +100,7 @@ impl<K: Key, T: Record> Table<K, T> {
     where
         K: Borrow<Q>,
     {
+        self.keep(key);
         let (key, record) = self.records.range_mut((Included(key), Included(key))).next()?;
         let before = digest(key, record);
         let result = change(record);
@@ -101,6 +110,33 @@ impl<K: Key, T: Record> Table<K, T> {
 
     pub fn iter(&self) -> impl Iterator<Item = (&K, &T)> {
         self.records.iter()
+    }
+
+    /// See `Arena::freeze` and `Arena::read_frozen`; records are read in the order of their keys.
+    pub fn freeze(&mut self) -> u32 {
+        self.snapshot.insert(Box::new(KeyedSnapshot::new(&self.records))).count()
+    }
+
+    pub fn read_frozen(&mut self, most: usize, mut visit: impl FnMut(&K, &T) -> bool) -> (usize, bool) {
+        let Some(snapshot) = &mut self.snapshot else { return (0, true) };
+        let looked = snapshot.read(&self.records, most, &mut visit);
+        let all = snapshot.is_read();
+        if all {
+            self.snapshot = None;
+        }
+        (looked, all)
+    }
+
+    /// The record of a key is about to change.
+    fn keep<Q: Ord + ?Sized>(&mut self, key: &Q)
+    where
+        K: Borrow<Q>,
+    {
+        if let Some(snapshot) = &mut self.snapshot
+            && let Some((key, record)) = self.records.get_key_value(key)
+        {
+            snapshot.keep(key, record);
+        }
     }
 
     pub fn rehash(&self) -> u128 {

@@ -508,6 +508,23 @@ impl PyCore {
         Ok(self.inner()?.core.check().map_err(Refusal::Internal)?)
     }
 
+    fn keyframe_begin(&self) -> PyResult<u64> {
+        let mut inner = self.inner()?;
+        match &inner.fault {
+            Some(fault) => Err(Refusal::Internal(fault.clone()).into()),
+            None => Ok(inner.core.keyframe_begin()),
+        }
+    }
+
+    #[pyo3(signature = (max_records = 4096))]
+    fn keyframe_slice<'py>(&self, py: Python<'py>, max_records: usize) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        if max_records == 0 {
+            return Err(bad_argument("max_records is 0; a slice has at least 1"));
+        }
+        let part = self.inner()?.core.keyframe_slice(max_records);
+        Ok(part.map(|part| PyBytes::new(py, &part)))
+    }
+
     fn log(&self) -> PyResult<PyLog> {
         Ok(PyLog(self.inner()?.core.log.clone()))
     }

@@ -3,9 +3,11 @@
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
 use super::answers::{PyPoolInfo, PySessionInfo};
+use super::errors::bad_argument;
 use super::guard::guard;
 use crate::log::Log;
 use crate::refusal::{Answer, Refusal};
@@ -65,6 +67,27 @@ impl PyReplica {
             guard(|| self.with(|r| r.fold(payload))).unwrap_or_else(|panic| Err(Refusal::Log(panic)))
         });
         Ok(format!("{:032x}", folded?))
+    }
+
+    #[staticmethod]
+    fn from_keyframe(py: Python<'_>, parts: Vec<PyBackedBytes>) -> PyResult<Self> {
+        let rebuilt: Answer<Replica> = py.detach(|| {
+            guard(|| Replica::from_keyframe(&parts)).unwrap_or_else(|panic| Err(Refusal::Log(panic)))
+        });
+        Ok(PyReplica(Mutex::new(rebuilt?)))
+    }
+
+    fn keyframe_begin(&self) -> PyResult<u64> {
+        Ok(self.with(Replica::keyframe_begin)?)
+    }
+
+    #[pyo3(signature = (max_records = 4096))]
+    fn keyframe_slice<'py>(&self, py: Python<'py>, max_records: usize) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        if max_records == 0 {
+            return Err(bad_argument("max_records is 0; a slice has at least 1"));
+        }
+        let part = py.detach(|| self.with(|r| r.keyframe_slice(max_records)));
+        Ok(part.map(|part| PyBytes::new(py, &part)))
     }
 
     #[getter]

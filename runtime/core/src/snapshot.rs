@@ -1,0 +1,246 @@
+//! What a store held at one moment, read bit by bit while it goes on changing: whoever changes what has not been
+//! read yet saves its old image first. Beginning costs nothing, and a change saves a bounded number of entries.
+
+use std::collections::BTreeMap;
+use std::ops::Bound::{Excluded, Unbounded};
+
+use crate::chunks::Chunks;
+
+/// Entries that are saved together: few, since a path's nodes are scattered, and each saves its neighbours too; not
+/// one by one, since an eviction's slots are not.
+pub const BLOCK: usize = 16;
+
+/// Of entries found by number, in chunks that never move and whose length is a multiple of `BLOCK`.
+#[derive(Clone, Debug)]
+pub struct Snapshot<E> {
+    /// Entries there were, and how many of them have been read, in order.
+    count: u32,
+    read: u32,
+    saved: Chunks<Option<Box<[E]>>>,
+}
+
+impl<E: Clone> Snapshot<E> {
+    /// `used`: whether an entry has ever held anything. The last ones that have not are left out.
+    pub fn new(chunks: &[impl AsRef<[E]>], used: impl Fn(&E) -> bool) -> Self {
+        let (last, before) =
+            chunks.split_last().map_or((&[][..], 0), |(last, rest)| (last.as_ref(), rest.len()));
+        let in_last = last.iter().rposition(used).map_or(0, |at| at + 1);
+        let count = (before * last.len() + in_last) as u32;
+        Snapshot { count, read: 0, saved: Chunks::default() }
+    }
+
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Entry `id` of `chunk` is about to change.
+    pub fn keep(&mut self, id: u32, chunk: &[E]) {
+        if id < self.read || id >= self.count {
+            return;
+        }
+        let at = id as usize % chunk.len() / BLOCK * BLOCK;
+        self.saved.entry(id / BLOCK as u32).get_or_insert_with(|| chunk[at..at + BLOCK].into());
+    }
+
+    /// Look at the next entries, at most `most`, or until `visit` says that it is enough. Returns how many.
+    pub fn read(
+        &mut self,
+        chunks: &[impl AsRef<[E]>],
+        most: usize,
+        visit: &mut impl FnMut(&E) -> bool,
+    ) -> usize {
+        let size = chunks.first().map_or(1, |chunk| chunk.as_ref().len());
+        let mut looked = 0;
+        while looked < most && !self.is_read() {
+            let (id, block) = (self.read as usize, self.read / BLOCK as u32);
+            let saved = self.saved.get(block).and_then(Option::as_ref);
+            let entry =
+                saved.map_or_else(|| &chunks[id / size].as_ref()[id % size], |saved| &saved[id % BLOCK]);
+            let more = visit(entry);
+            looked += 1;
+            self.read += 1;
+            if (id + 1).is_multiple_of(BLOCK) {
+                self.saved.clear(block);
+            }
+            if !more {
+                break;
+            }
+        }
+        looked
+    }
+
+    pub fn is_read(&self) -> bool {
+        self.read == self.count
+    }
+}
+
+/// Of records found by key, read in the order of their keys.
+#[derive(Clone, Debug)]
+pub struct KeyedSnapshot<K, T> {
+    count: u32,
+    /// The last key that there was: numbers only go up, and those that come need not be passed by.
+    last: Option<K>,
+    /// The last key that has been read.
+    after: Option<K>,
+    /// Records whose turn has not come, as they were; None for those that were not there.
+    saved: BTreeMap<K, Option<T>>,
+}
+
+impl<K: Ord + Clone, T: Clone> KeyedSnapshot<K, T> {
+    pub fn new(records: &BTreeMap<K, T>) -> Self {
+        let last = records.last_key_value().map(|(key, _)| key.clone());
+        KeyedSnapshot { count: records.len() as u32, last, after: None, saved: BTreeMap::new() }
+    }
+
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// A record is about to change or to go.
+    pub fn keep(&mut self, key: &K, record: &T) {
+        if self.is_ahead(key) && !self.saved.contains_key(key) {
+            self.saved.insert(key.clone(), Some(record.clone()));
+        }
+    }
+
+    /// A record is about to come where there is none.
+    pub fn keep_absence(&mut self, key: &K) {
+        if self.is_ahead(key) && !self.saved.contains_key(key) {
+            self.saved.insert(key.clone(), None);
+        }
+    }
+
+    fn is_ahead(&self, key: &K) -> bool {
+        self.after.as_ref().is_none_or(|after| after < key)
+            && self.last.as_ref().is_some_and(|last| key <= last)
+    }
+
+    /// Look at the next records, those that came between them too, at most `most`, or until `visit` says that it is
+    /// enough. Returns how many.
+    pub fn read(
+        &mut self,
+        records: &BTreeMap<K, T>,
+        most: usize,
+        visit: &mut impl FnMut(&K, &T) -> bool,
+    ) -> usize {
+        let from = self.after.clone().map_or(Unbounded, Excluded);
+        let mut live = records.range((from, Unbounded)).peekable();
+        let (mut looked, mut more) = (0, true);
+        while looked < most && more && !self.is_read() {
+            let old = self.saved.first_key_value().map(|(key, _)| key);
+            let Some(key) = live.peek().map(|(key, _)| *key).into_iter().chain(old).min().cloned() else {
+                // Cannot be: the last key is there, or saved.
+                self.after = self.last.clone();
+                break;
+            };
+            looked += 1;
+            let now = live.next_if(|(live, _)| **live == key).map(|(_, record)| record);
+            more = match self.saved.remove(&key) {
+                Some(old) => old.is_none_or(|record| visit(&key, &record)),
+                None => now.is_none_or(|record| visit(&key, record)),
+            };
+            self.after = Some(key);
+        }
+        looked
+    }
+
+    pub fn is_read(&self) -> bool {
+        self.after == self.last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use crate::arena::{Arena, Life};
+    use crate::records::{NONE, Namespace, Spot};
+    use crate::runs::Run;
+    use crate::slots::{Slot, Slots};
+    use crate::table::Table;
+
+    fn namespace(root: u32) -> Namespace {
+        Namespace { name: "n".into(), root, retired: false }
+    }
+
+    fn one(first: u32) -> Run {
+        Run { first, count: 1 }
+    }
+
+    /// Changes before the store is frozen, and then changes with looks between them: (what, number, value).
+    fn changes() -> impl Strategy<Value = Vec<(u8, u32, u32)>> {
+        prop::collection::vec((0u8..4, 0u32..70, any::<u32>()), 0..120)
+    }
+
+    macro_rules! reads_what_was {
+        ($store:expr, $before:ident, $after:ident, $change:expr, $read:expr) => {{
+            let mut store = $store;
+            $before.iter().for_each(|step| $change(&mut store, step));
+            let (mut plain, mut expected, mut got) = (store.clone(), Vec::new(), Vec::new());
+            let count = plain.freeze();
+            assert!($read(&mut plain, usize::MAX, &mut expected).1);
+            assert_eq!(store.freeze(), count);
+            for step in &$after {
+                match step.0 {
+                    3 => {
+                        let most = step.2 as usize % 9;
+                        assert!($read(&mut store, most, &mut got).0 <= most);
+                    }
+                    _ => $change(&mut store, step),
+                }
+            }
+            assert!($read(&mut store, usize::MAX, &mut got).1);
+            assert_eq!(got, expected);
+        }};
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_that_go_come_or_change_are_read_as_they_were(before in changes(), after in changes()) {
+            reads_what_was!(
+                Arena::<Namespace>::default(), before, after,
+                |arena: &mut Arena<Namespace>, step: &(u8, u32, u32)| match step.0 {
+                    0 => drop(arena.insert(step.1, namespace(step.2))),
+                    1 => drop(arena.remove(step.1)),
+                    _ => drop(arena.update(step.1, |n| n.root = step.2)),
+                },
+                |arena: &mut Arena<Namespace>, most, out: &mut Vec<(Life, Option<u32>)>| arena.read_frozen(most, |life, n| {
+                    out.push((life, n.map(|n| n.root)));
+                    true
+                })
+            );
+        }
+
+        #[test]
+        fn slots_that_go_come_or_change_are_read_as_they_were(before in changes(), after in changes()) {
+            reads_what_was!(
+                Slots::default(), before, after,
+                |slots: &mut Slots, step: &(u8, u32, u32)| match step.0 {
+                    0 => drop(slots.insert(one(step.1), |_| Slot::new(0, NONE, step.2))),
+                    1 => drop(slots.remove(one(step.1), |_| ())),
+                    _ => drop(slots.update(step.1, |s| s.position = step.2)),
+                },
+                |slots: &mut Slots, most, out: &mut Vec<(Life, Option<Slot>)>| slots.read_frozen(most, |life, slot| {
+                    out.push((life, slot.cloned()));
+                    true
+                })
+            );
+        }
+
+        #[test]
+        fn keys_that_go_come_or_change_are_read_as_they_were(before in changes(), after in changes()) {
+            reads_what_was!(
+                Table::<u32, Spot>::default(), before, after,
+                |table: &mut Table<u32, Spot>, step: &(u8, u32, u32)| match step.0 {
+                    0 => drop(table.insert(step.1, Spot { uses: step.2, ..Spot::default() })),
+                    1 => drop(table.remove(&step.1)),
+                    _ => drop(table.update(&step.1, |s| s.uses = step.2)),
+                },
+                |table: &mut Table<u32, Spot>, most, out: &mut Vec<(u32, u32)>| table.read_frozen(most, |key, spot| {
+                    out.push((*key, spot.uses));
+                    true
+                })
+            );
+        }
+    }
+}
