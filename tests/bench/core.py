@@ -1,6 +1,6 @@
 """`make bench-core`: our core beside SGLang's Rust and Python tree cores, in one process.
 
-python -m tests.bench.core [NAME …]      footprint, memory, hashing, contexts, short, trees
+python -m tests.bench.core [NAME …]      one or more of NAMES
 
 Runs itself again with the Python of the environment that has SGLang (`make peers`); our core is the
 extension that stands in this tree.
@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.bench.report import report
 
 PEER = Path("build/peers/sglang").absolute()
-NAMES = ("footprint", "memory", "hashing", "contexts", "short", "trees")
+NAMES = ("footprint", "large", "memory", "hashing", "events", "contexts", "short", "trees")
 
 
 def main() -> int:

@@ -27,7 +27,7 @@ MESSAGE_ROWS = 4 << 10
 class OurTree:
     """tokens: room for that many on the device."""
 
-    def __init__(self, page: int, tokens: int) -> None:
+    def __init__(self, page: int, tokens: int, log_rows: int = 1 << 18) -> None:
         self.page = page
         self._clock = count(1)
         self.core = Core(
@@ -37,7 +37,7 @@ class OurTree:
             page_size=page,
             device=tokens // page,
             write_through=False,
-            log_rows=1 << 18,
+            log_rows=log_rows,
         )
         self._log = self.core.log()
 
