@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::names::{Reason, Tier};
 use crate::families::Shape;
+use crate::names::{Reason, Tier};
 use crate::records::{FULL, NONE, Node, Part};
 use crate::state::{Applied, State};
 
@@ -80,7 +80,11 @@ impl State {
                 }
                 hold!(fenced == pool.fenced, "{fenced} pages of {place} are fenced, counted {}", pool.fenced);
                 let taken = pool.pages.taken();
-                hold!(pool.observed || used + fenced == taken, "{} of {taken} pages of {place} leaked", taken - used - fenced);
+                hold!(
+                    pool.observed || used + fenced == taken,
+                    "{} of {taken} pages of {place} leaked",
+                    taken - used - fenced
+                );
                 hold!(!pool.observed || taken == 0, "pages of {place} are taken, which is somebody else's");
             }
         }
@@ -111,7 +115,10 @@ impl State {
                 let writing = writers.get(&(id, *tier)).copied().unwrap_or(0);
                 hold!(writing == slot.awaits(*tier) as u32, "slot {id} has {writing} writers on {place}");
                 let reading = readers.get(&(id, *tier)).copied().unwrap_or(0);
-                hold!(reading == slot.readers[*tier as usize] as u32, "slot {id} has {reading} readers on {place}");
+                hold!(
+                    reading == slot.readers[*tier as usize] as u32,
+                    "slot {id} has {reading} readers on {place}"
+                );
                 let there = slot.has(*tier) || self.is_observed(*tier);
                 hold!(reading == 0 || there, "slot {id} is read on {place}, where it is not");
             }
@@ -163,13 +170,22 @@ impl State {
                     Shape::Path | Shape::Spot => part.slots.len() <= node.pages,
                     Shape::Shadow => part.slots.is_empty(),
                 };
-                hold!(whole, "node {id} of {} pages has {} slots of component {c}", node.pages, part.slots.len());
+                hold!(
+                    whole,
+                    "node {id} of {} pages has {} slots of component {c}",
+                    node.pages,
+                    part.slots.len()
+                );
                 in_nodes += part.slots.len() as usize;
                 self.check_part(id, node, c, part)?;
                 for tier in Tier::ALL {
                     let with = kids_with.get(&(id, c, *tier)).copied().unwrap_or(0);
                     let counted = part.kids_with[*tier as usize];
-                    hold!(counted == with, "node {id} counts {counted} children with copies on {}, has {with}", tier.name());
+                    hold!(
+                        counted == with,
+                        "node {id} counts {counted} children with copies on {}, has {with}",
+                        tier.name()
+                    );
                 }
             }
         }
@@ -230,13 +246,23 @@ impl State {
             receipt.spots.iter().for_each(|slot| expected.entry(*slot).or_default().0 += 1);
         }
         for (_, lease) in self.leases.iter().filter(|(_, lease)| lease.worth == Reason::None) {
-            lease.spots.iter().for_each(|slot| expected.entry(*slot).or_default().1[lease.tier as usize] += 1);
+            lease
+                .spots
+                .iter()
+                .for_each(|slot| expected.entry(*slot).or_default().1[lease.tier as usize] += 1);
         }
         for (slot, spot) in self.spots.iter() {
             let record = self.slot(*slot)?;
-            hold!(self.shape(record.component as usize) == Shape::Spot, "slot {slot} is of no spot component");
+            hold!(
+                self.shape(record.component as usize) == Shape::Spot,
+                "slot {slot} is of no spot component"
+            );
             let want = expected.remove(slot).unwrap_or_default();
-            hold!((spot.locks, spot.leases) == want, "slot {slot} is held {:?}, records say {want:?}", (spot.locks, spot.leases));
+            hold!(
+                (spot.locks, spot.leases) == want,
+                "slot {slot} is held {:?}, records say {want:?}",
+                (spot.locks, spot.leases)
+            );
         }
         hold!(expected.is_empty(), "slots {:?} are held and are none", expected.keys().collect::<Vec<_>>());
         Ok(())

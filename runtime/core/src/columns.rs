@@ -46,7 +46,11 @@ pub const SCHEMA: &[(&str, &str, &str)] = &[
     ("duration", "int64", "ns; lease: its time"),
     ("reason", "text", "why; for canary rows, the hop"),
     ("policy", "text", "eviction policy that chose; config: family of a component"),
-    ("score", "int64", "what the policy went by; lease: expiry (ns); move: deadline (ns); match: first diverging token; session: priority or expected return (ns)"),
+    (
+        "score",
+        "int64",
+        "what the policy went by; lease: expiry (ns); move: deadline (ns); match: first diverging token; session: priority or expected return (ns)",
+    ),
     ("skipped", "uint32", "candidates passed over because they were held"),
     ("receipt", "uint64", "lock or lease"),
     ("digests", "binary", "32 bytes a page"),

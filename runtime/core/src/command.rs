@@ -105,7 +105,12 @@ fields!(Config {
 });
 
 fields!(ComponentConfig {
-    name: String, family: FamilyName, follows: String, number: u32, pages: [u32; 3], page_bytes: u64,
+    name: String,
+    family: FamilyName,
+    follows: String,
+    number: u32,
+    pages: [u32; 3],
+    page_bytes: u64,
 });
 
 /// What a command answers.

@@ -75,7 +75,8 @@ impl Core {
         let ask = self.emit(row.clone())?;
         row.cause = Some(ask);
         let branch = self.live_of(receipt)?.branch;
-        let plan = |core: &Core, c: usize, end: u32| core.state.components[c].family.plans(start..end, branch);
+        let plan =
+            |core: &Core, c: usize, end: u32| core.state.components[c].family.plans(start..end, branch);
         let slotted: Vec<usize> = self.state.slotted().collect();
         let mut granted = pages;
         for c in slotted.iter().copied() {
@@ -84,7 +85,12 @@ impl Core {
             }
         }
         if granted < pages {
-            let failed = Row { phase: Phase::Fail, reason: Reason::NoRoom, pages: Some(pages - granted), ..row.clone() };
+            let failed = Row {
+                phase: Phase::Fail,
+                reason: Reason::NoRoom,
+                pages: Some(pages - granted),
+                ..row.clone()
+            };
             self.emit(failed)?;
         }
         let mut parts = Vec::new();
@@ -98,7 +104,8 @@ impl Core {
         }
         if granted == 0 && parts.is_empty() {
             // An operation without slots: there to be committed or aborted like any other.
-            let grant = Row { phase: Phase::Grant, slot_from: Some(0), page_from: Some(0), pages: Some(0), ..row };
+            let grant =
+                Row { phase: Phase::Grant, slot_from: Some(0), page_from: Some(0), pages: Some(0), ..row };
             self.emit(grant)?;
         }
         self.settle()?;
@@ -125,7 +132,8 @@ impl Core {
             // Planned pages say each its own position; the others go wherever the computation goes.
             let singles = planned.is_some();
             for i in (0..run.count).step_by(if singles { 1 } else { run.count as usize }) {
-                let (slot, page, count) = if singles { (run.first + i, page + i, 1) } else { (run.first, page, run.count) };
+                let (slot, page, count) =
+                    if singles { (run.first + i, page + i, 1) } else { (run.first, page, run.count) };
                 let position = planned.as_ref().map_or(NONE, |pages| pages[given as usize]);
                 let grant = Row {
                     phase: Phase::Grant,
@@ -167,10 +175,13 @@ impl Core {
     /// Lengths at which somebody may resume later: where the computation ends, where others leave the path, and
     /// where this reservation has checkpoints.
     fn landmarks(&self, computed: &Computed, op: &Op) -> Vec<u32> {
-        let branch = computed.asker.receipt.and_then(|receipt| self.live.get(&receipt)).map_or(0, |live| live.branch);
-        let planned = op.slots.iter().filter_map(|slot| self.state.slots.get(*slot)).map(|slot| slot.position);
+        let branch =
+            computed.asker.receipt.and_then(|receipt| self.live.get(&receipt)).map_or(0, |live| live.branch);
+        let planned =
+            op.slots.iter().filter_map(|slot| self.state.slots.get(*slot)).map(|slot| slot.position);
         let planned = planned.filter(|position| *position < computed.range.end).map(|position| position + 1);
-        let mut landmarks: Vec<u32> = planned.chain([branch, computed.range.end]).filter(|l| *l <= computed.range.end).collect();
+        let mut landmarks: Vec<u32> =
+            planned.chain([branch, computed.range.end]).filter(|l| *l <= computed.range.end).collect();
         landmarks.sort_unstable();
         landmarks.dedup();
         landmarks
@@ -178,7 +189,8 @@ impl Core {
 
     /// A reservation's slots of one component, in order.
     pub(crate) fn members(&self, op: &Op, component: usize) -> Vec<u32> {
-        let mine = |s: &u32| self.state.slots.get(*s).is_some_and(|slot| slot.component as usize == component);
+        let mine =
+            |s: &u32| self.state.slots.get(*s).is_some_and(|slot| slot.component as usize == component);
         op.slots.iter().copied().filter(mine).collect()
     }
 
@@ -200,7 +212,9 @@ impl Core {
             return Err(beyond(start, held));
         }
         if skip > held {
-            return Err(Refusal::BadArgument(format!("skip is {skip} pages, beyond the locked path of {held} pages")));
+            return Err(Refusal::BadArgument(format!(
+                "skip is {skip} pages, beyond the locked path of {held} pages"
+            )));
         }
         let given = skip as usize + key.len() / self.keys.width();
         if given < total as usize {
@@ -215,7 +229,9 @@ impl Core {
         let agreed = held.min(total);
         let through = |nodes: &[u32]| nodes.iter().copied().find(|n| self.state.path_pages(*n) >= agreed);
         if path.pages < agreed || agreed > 0 && through(&path.nodes) != through(&self.state.path(locked)) {
-            return Err(Refusal::BadArgument(format!("the tokens leave the locked path within its first {agreed} pages")));
+            return Err(Refusal::BadArgument(format!(
+                "the tokens leave the locked path within its first {agreed} pages"
+            )));
         }
         let known = path.pages.min(total).saturating_sub(start);
         Ok(Computed { op, asker, path, range: start..total, known })
@@ -244,18 +260,18 @@ impl Core {
         landmarks: &[u32],
     ) -> Answer<()> {
         let family = self.state.components[component].family.clone();
-        let mut next = computed.range.start;
-        let mut pages = Vec::new();
-        for slot in ours {
+        let placed = (computed.range.start..).zip(ours).map(|(next, slot)| {
             let planned = self.state.slots.get(*slot).map_or(NONE, |s| s.position);
-            let page = if planned == NONE { next } else { planned };
-            next += 1;
-            if page < computed.range.end {
-                pages.push((page, *slot));
-            }
-        }
+            (if planned == NONE { next } else { planned }, *slot)
+        });
+        let pages: Vec<(u32, u32)> = placed.filter(|(page, _)| *page < computed.range.end).collect();
         let out = |page: u32| (!family.keeps(page, landmarks)).then_some(Reason::OutOfWindow);
-        let computed = Computed { path: self.path_to(computed, end), asker: computed.asker.clone(), range: computed.range.clone(), ..*computed };
+        let computed = Computed {
+            path: self.path_to(computed, end),
+            asker: computed.asker.clone(),
+            range: computed.range.clone(),
+            ..*computed
+        };
         self.settle_pages(&computed, component, &pages, out).map(|_| ())
     }
 
@@ -277,7 +293,8 @@ impl Core {
                 return (NONE, Fate::Free(reason));
             }
             let at = nodes.partition_point(|id| self.state.path_pages(*id) <= page);
-            let Some((id, node)) = nodes.get(at).and_then(|id| Some((*id, self.state.nodes.get(*id)?))) else {
+            let Some((id, node)) = nodes.get(at).and_then(|id| Some((*id, self.state.nodes.get(*id)?)))
+            else {
                 return (NONE, Fate::Free(Reason::Unused));
             };
             match node.parts[component].slots.get(page).and_then(|s| self.state.slots.get(s)) {
@@ -290,7 +307,9 @@ impl Core {
         for (page, slot) in pages {
             let fate = fate(*page);
             match rows.last_mut() {
-                Some((run, end, last)) if run.first + run.count == *slot && *end == *page && *last == fate => {
+                Some((run, end, last))
+                    if run.first + run.count == *slot && *end == *page && *last == fate =>
+                {
                     (run.count, *end) = (run.count + 1, *page + 1);
                 }
                 _ => rows.push((Run { first: *slot, count: 1 }, *page + 1, fate)),
@@ -311,7 +330,8 @@ impl Core {
                     counts.1 += run.count;
                 }
                 Fate::New => {
-                    (row.session, row.request) = (computed.asker.session.clone(), computed.asker.request.clone());
+                    (row.session, row.request) =
+                        (computed.asker.session.clone(), computed.asker.request.clone());
                     (row.node, row.end_page, row.tier_to) = (Some(node), Some(end), Some(Tier::Device));
                     row.digests = self.digests_beside(node, end - run.count..end);
                     counts.0 += run.count;
@@ -342,7 +362,8 @@ impl Core {
         let digests = self.new_digests(parent, at, total, key, skip);
         let grows = self.continues(parent, &computed.asker);
         let node = if grows { parent } else { self.state.nodes.choose(1)[0].first };
-        let ours: Runs = ours[computed.known as usize..(total - computed.range.start) as usize].iter().copied().collect();
+        let ours: Runs =
+            ours[computed.known as usize..(total - computed.range.start) as usize].iter().copied().collect();
         self.put_new(computed, node, parent, at, ours.as_runs(), digests)?;
         let key = &key[self.bytes_of(at - skip)..self.bytes_of(total - skip)];
         if grows {
@@ -436,7 +457,9 @@ impl Core {
         let mut parts = Vec::new();
         for c in self.state.slotted().skip(1) {
             let name = self.state.name_of(c);
-            parts.extend(self.placed_runs(node, c, start..total).into_iter().map(|(s, p, n, at)| (name, s, p, n, at)));
+            parts.extend(
+                self.placed_runs(node, c, start..total).into_iter().map(|(s, p, n, at)| (name, s, p, n, at)),
+            );
         }
         if self.config.write_through {
             self.write_down(node, &asker)?;
@@ -449,10 +472,15 @@ impl Core {
     fn placed_runs(&self, node: u32, component: usize, pages: Range<u32>) -> Vec<(u32, u32, u32, u32)> {
         let mut runs: Vec<(u32, u32, u32, u32)> = Vec::new();
         let path = self.state.path(node);
-        let records = path.iter().filter_map(|id| self.state.nodes.get(*id)).filter(|n| n.end() > pages.start);
-        for Placed { at, first, count } in records.flat_map(|n| n.parts[component].slots.between(pages.start, pages.end)) {
+        let records =
+            path.iter().filter_map(|id| self.state.nodes.get(*id)).filter(|n| n.end() > pages.start);
+        for Placed { at, first, count } in
+            records.flat_map(|n| n.parts[component].slots.between(pages.start, pages.end))
+        {
             for i in 0..count {
-                let Some(slot) = self.state.slots.get(first + i).filter(|s| s.usable(Tier::Device)) else { continue };
+                let Some(slot) = self.state.slots.get(first + i).filter(|s| s.usable(Tier::Device)) else {
+                    continue;
+                };
                 let (id, page, position) = (first + i, slot.page(Tier::Device), at + i);
                 match runs.last_mut() {
                     Some((s, p, n, a)) if (*s + *n, *p + *n, *a + *n) == (id, page, position) => *n += 1,
@@ -483,7 +511,8 @@ impl Core {
         let component = |s: &u32| self.state.slots.get(*s).map_or(0, |slot| slot.component as usize);
         for (run, component) in group(&slots, component) {
             let mut row = Row::new(Kind::Free, Phase::None);
-            (row.op, row.slot_from, row.pages, row.reason) = (Some(id), Some(run.first), Some(run.count), reason);
+            (row.op, row.slot_from, row.pages, row.reason) =
+                (Some(id), Some(run.first), Some(run.count), reason);
             row.component = Some(self.state.name_of(component));
             self.emit(row)?;
         }
@@ -533,4 +562,3 @@ pub(crate) fn pair(left: &[Run], right: &[Run]) -> Vec<(Run, u32)> {
     }
     pairs
 }
-

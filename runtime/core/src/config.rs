@@ -64,10 +64,15 @@ impl Config {
                 return bad(format!("component {:?} has no name, or one that is taken", component.name));
             }
             if follows.is_none() && !component.follows.is_empty() {
-                return bad(format!("component {:?} follows {:?}, which must come before it", component.name, component.follows));
+                return bad(format!(
+                    "component {:?} follows {:?}, which must come before it",
+                    component.name, component.follows
+                ));
             }
-            let family = families::make(component.family, component.number, self.page_size, follows.map(|(_, f)| f));
-            let family = family.map_err(|why| Refusal::BadArgument(format!("component {:?}: {why}", component.name)))?;
+            let family =
+                families::make(component.family, component.number, self.page_size, follows.map(|(_, f)| f));
+            let family = family
+                .map_err(|why| Refusal::BadArgument(format!("component {:?}: {why}", component.name)))?;
             if family.shape() != Shape::Shadow {
                 self.validate_pages(component)?;
             }
@@ -93,7 +98,9 @@ impl Config {
             ));
         }
         if device > 0 && self.observed_device {
-            return bad(format!("device is {device} pages, but the engine owns its device (observed_device)"));
+            return bad(format!(
+                "device is {device} pages, but the engine owns its device (observed_device)"
+            ));
         }
         match component.pages.iter().find(|pages| **pages > MAX_TIER_PAGES) {
             Some(pages) => bad(format!("a tier of {pages} pages is too large; at most {MAX_TIER_PAGES}")),

@@ -96,7 +96,8 @@ impl Core {
                 policies.push(make(policy)?);
             }
         }
-        let too_many = || Refusal::BadArgument("more names of components and policies than can be kept".into());
+        let too_many =
+            || Refusal::BadArgument("more names of components and policies than can be kept".into());
         let mut names = [""; 3];
         for (i, policy) in policies.iter().take(3).enumerate() {
             names[i] = name(policy.name()).ok_or_else(too_many)?;
@@ -136,7 +137,8 @@ impl Core {
         engine.bytes = config.components.first().map(|full| full.page_bytes);
         engine.detail = Some(env!("CARGO_PKG_VERSION").into());
         self.emit(engine)?;
-        let too_many = || Refusal::BadArgument("more names of components and policies than can be kept".into());
+        let too_many =
+            || Refusal::BadArgument("more names of components and policies than can be kept".into());
         for component in &config.components {
             let component_name = name(&component.name).ok_or_else(too_many)?;
             let mut row = Row::new(Kind::Config, Phase::Component);
@@ -230,7 +232,9 @@ impl Core {
     pub(crate) fn root(&self, namespace: u32) -> Answer<u32> {
         match self.state.namespaces.get(namespace) {
             Some(found) if !found.retired => Ok(found.root),
-            Some(found) => Err(Refusal::BadArgument(format!("namespace {namespace} ({}) is retired", found.name))),
+            Some(found) => {
+                Err(Refusal::BadArgument(format!("namespace {namespace} ({}) is retired", found.name)))
+            }
             None => Err(Refusal::BadArgument(format!("namespace {namespace} does not exist"))),
         }
     }
@@ -303,7 +307,13 @@ impl Core {
             let pages = (end - record.start).min(record.pages) as usize;
             let key: Vec<u8> = self.keys.of(id, 0).flatten().copied().collect();
             let mut digests = Vec::new();
-            page_digests(self.keys.kind(), &digest, &key[..pages * self.keys.width()], self.keys.width(), &mut digests);
+            page_digests(
+                self.keys.kind(),
+                &digest,
+                &key[..pages * self.keys.width()],
+                self.keys.width(),
+                &mut digests,
+            );
             digest = digests.last().copied().unwrap_or(digest);
         }
         digest

@@ -9,9 +9,8 @@ use crate::names::KeyKind;
 pub type Digest = [u8; 32];
 
 /// SHA-256's first state (FIPS 180-4, 5.3.3).
-const INITIAL: [u32; 8] = [
-    0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19,
-];
+const INITIAL: [u32; 8] =
+    [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19];
 
 /// The root under which a namespace's pages hang: every field is length-prefixed, so that no two
 /// choices of fields encode alike.

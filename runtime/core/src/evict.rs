@@ -35,7 +35,10 @@ impl Core {
     /// Free pages of a tier ahead of need, as far as nobody holds them. Returns how many went.
     pub fn evict(&mut self, tier: Tier, pages: u32, component: usize) -> Answer<u64> {
         if self.state.is_observed(tier) {
-            return Err(Refusal::BadArgument(format!("the engine owns its {}; nothing can be evicted there", tier.name())));
+            return Err(Refusal::BadArgument(format!(
+                "the engine owns its {}; nothing can be evicted there",
+                tier.name()
+            )));
         }
         let free = |core: &Core| core.state.pools[component][tier as usize].pages.free();
         let before = free(self);
@@ -94,7 +97,9 @@ impl Core {
         };
         for (run, fate) in group(slots, fate).into_iter().rev() {
             let Some((node, component, last)) = fate else { continue };
-            let Some(end) = self.state.slots.get(run.first + run.count - 1).map(|s| s.position + 1) else { continue };
+            let Some(end) = self.state.slots.get(run.first + run.count - 1).map(|s| s.position + 1) else {
+                continue;
+            };
             let mut phase = if last { Phase::Lost } else { Phase::Kept };
             if last && component == FULL {
                 self.clear_beside(node, end - run.count, end)?;
@@ -162,9 +167,16 @@ impl Core {
                 continue;
             }
             for tier in Tier::ALL {
-                let free = |s: &u32| self.state.slots.get(*s).is_some_and(|slot| idle(slot, *tier) && slot.coming == 0);
-                let copies: Vec<u32> = slots.iter().copied().filter(free).filter(|s| !self.is_spot_locked(*s)).collect();
-                let like = Row { reason: Reason::Orphaned, cause: Some(self.state.seq), ..Row::new(Kind::Evict, Phase::None) };
+                let free = |s: &u32| {
+                    self.state.slots.get(*s).is_some_and(|slot| idle(slot, *tier) && slot.coming == 0)
+                };
+                let copies: Vec<u32> =
+                    slots.iter().copied().filter(free).filter(|s| !self.is_spot_locked(*s)).collect();
+                let like = Row {
+                    reason: Reason::Orphaned,
+                    cause: Some(self.state.seq),
+                    ..Row::new(Kind::Evict, Phase::None)
+                };
                 self.drop_copies(&copies, *tier, like)?;
             }
             self.free_beside(node, c, from, to)?;
@@ -183,20 +195,27 @@ impl Core {
             return Ok(());
         }
         let gone = |slot: &u32| {
-            self.state.slots.get(*slot).is_some_and(|s| s.is_gone() && !s.is_read()) && !self.is_spot_locked(*slot)
+            self.state.slots.get(*slot).is_some_and(|s| s.is_gone() && !s.is_read())
+                && !self.is_spot_locked(*slot)
         };
         let runs: Vec<(Run, u32)> = {
             let placed = record.parts[component].slots.between(from, to);
             let pages: Vec<(u32, u32)> = placed.flat_map(|p| (p.at..p.end()).zip(p.slots().iter())).collect();
             let free: Vec<(u32, u32)> = pages.into_iter().filter(|(_, slot)| gone(slot)).collect();
             let slots: Vec<u32> = free.iter().map(|(_, slot)| *slot).collect();
-            let offset = |slot: &u32| free.iter().find(|(_, s)| s == slot).map_or(0, |(page, s)| page.wrapping_sub(*s));
-            group(&slots, offset).into_iter().map(|(run, offset)| (run, run.first.wrapping_add(offset))).collect()
+            let offset = |slot: &u32| {
+                free.iter().find(|(_, s)| s == slot).map_or(0, |(page, s)| page.wrapping_sub(*s))
+            };
+            group(&slots, offset)
+                .into_iter()
+                .map(|(run, offset)| (run, run.first.wrapping_add(offset)))
+                .collect()
         };
         for (run, at) in runs.into_iter().rev() {
             let mut row = Row::new(Kind::Free, Phase::None);
             (row.node, row.component) = (Some(node), Some(self.state.name_of(component)));
-            (row.slot_from, row.pages, row.end_page) = (Some(run.first), Some(run.count), Some(at + run.count));
+            (row.slot_from, row.pages, row.end_page) =
+                (Some(run.first), Some(run.count), Some(at + run.count));
             row.reason = Reason::Empty;
             self.emit(row)?;
         }
@@ -237,8 +256,11 @@ impl Core {
             let spot = self.state.shape(c) == Shape::Spot;
             for tier in Tier::ALL.iter().copied() {
                 // Whoever holds a device page may be reading it.
-                let held = |id: u32| tier == Tier::Device && if spot { self.is_spot_locked(id) } else { locked };
-                let bad = |id: u32| self.state.slots.get(id).is_some_and(|s| s.bad & tier.bit() != 0 && idle(s, tier));
+                let held =
+                    |id: u32| tier == Tier::Device && if spot { self.is_spot_locked(id) } else { locked };
+                let bad = |id: u32| {
+                    self.state.slots.get(id).is_some_and(|s| s.bad & tier.bit() != 0 && idle(s, tier))
+                };
                 let free = |id: &&u32| bad(**id) && !held(**id);
                 let damaged: Vec<u32> = slots.iter().filter(free).copied().collect();
                 let like = Row { reason: Reason::Damaged, ..Row::new(Kind::Evict, Phase::None) };
@@ -311,4 +333,3 @@ fn last_copies(state: &crate::state::State, node: u32, component: usize, tier: T
     found.reverse();
     found
 }
-

@@ -112,9 +112,12 @@ impl Core {
         let node = self.cut(found.path.root, &found.path.nodes, pages)?;
         let mut answer = self.answer_match(Phase::Acquire, ask, &found, node, by_tier, miss)?;
         let from = found.path.pages;
-        let tail: Arc<[u8]> = ask.key[self.bytes_of(from.saturating_sub(ask.skip)).min(ask.key.len())..].into();
-        let (rest, at) = if pages < from { (self.key_after(ask, pages), pages) } else { (tail.clone(), from) };
-        let live = Live { tail: rest, from: at, branch: answer.branch, seq: answer.seq, failed: Default::default() };
+        let tail: Arc<[u8]> =
+            ask.key[self.bytes_of(from.saturating_sub(ask.skip)).min(ask.key.len())..].into();
+        let (rest, at) =
+            if pages < from { (self.key_after(ask, pages), pages) } else { (tail.clone(), from) };
+        let live =
+            Live { tail: rest, from: at, branch: answer.branch, seq: answer.seq, failed: Default::default() };
         answer.receipt = self.lock(node, Some(name.clone()), Some(ask.request.into()), live)?;
         self.remember_prompt(&name, ask.namespace, &found.path, tail);
         self.refresh_leases(&name, node)?;
@@ -230,7 +233,9 @@ impl Core {
     /// Device pages of the path to `node`, from page `from` on, as far as they are there without a gap.
     pub(crate) fn device_runs(&self, node: u32, component: usize, from: u32, to: u32) -> Vec<DeviceRun> {
         let mut runs: Vec<DeviceRun> = Vec::new();
-        for (_, record) in self.state.path(node).into_iter().filter_map(|id| Some((id, self.state.nodes.get(id)?))) {
+        for (_, record) in
+            self.state.path(node).into_iter().filter_map(|id| Some((id, self.state.nodes.get(id)?)))
+        {
             if record.end() <= from {
                 continue;
             }
@@ -258,7 +263,8 @@ impl Core {
     /// Pages of a path that some tier can give, by fastest tier.
     fn by_tier(&self, path: &Path, limit: u32) -> [u32; 3] {
         let mut by_tier = [0; 3];
-        for node in path.nodes.iter().filter_map(|n| self.state.nodes.get(*n)).take_while(|n| n.start < limit) {
+        for node in path.nodes.iter().filter_map(|n| self.state.nodes.get(*n)).take_while(|n| n.start < limit)
+        {
             let pages = node.pages.min(limit - node.start);
             if node.is_whole_on_device(FULL) {
                 by_tier[0] += pages;
@@ -303,7 +309,8 @@ impl Core {
             return Miss::plain(Reason::PendingWrite);
         }
         if !self.config.defer_digests {
-            let digest = page_digest(self.config.key, &self.path_digest(&found.path), &rest[..self.keys.width()]);
+            let digest =
+                page_digest(self.config.key, &self.path_digest(&found.path), &rest[..self.keys.width()]);
             if let Some((seq, why)) = self.ghosts.find(&digest) {
                 return lost(seq, why);
             }
@@ -331,7 +338,8 @@ impl Core {
     /// What the session, or the one that spawned it, had at the place where this path leaves the tree.
     fn compare_with_earlier(&self, ask: &Ask, rest: &[u8], path: &Path) -> Miss {
         let record = self.state.sessions.get(ask.session);
-        let own = record.filter(|_| self.prompts.contains_key(ask.session)).map(|record| (ask.session, record));
+        let own =
+            record.filter(|_| self.prompts.contains_key(ask.session)).map(|record| (ask.session, record));
         let parent = || {
             let name = record?.parent.as_deref()?;
             Some((name, self.state.sessions.get(name)?)).filter(|_| self.prompts.contains_key(name))
@@ -374,7 +382,8 @@ impl Core {
     /// The key of one page of a path.
     fn key_at(&self, node: u32, page: u32) -> Vec<u8> {
         let found = self.state.upward(node).find(|(_, n)| n.start <= page);
-        let key = found.map(|(id, n)| self.keys.of(id, page - n.start).flatten().take(self.keys.width()).copied());
+        let key =
+            found.map(|(id, n)| self.keys.of(id, page - n.start).flatten().take(self.keys.width()).copied());
         key.map_or(Vec::new(), Iterator::collect)
     }
 
@@ -382,19 +391,30 @@ impl Core {
     fn is_being_computed(&self, rest: &[u8], pages: u32, path: &Path) -> bool {
         let width = self.keys.width();
         self.state.ops.iter().filter(|(_, op)| op.kind == Kind::Alloc).any(|(_, op)| {
-            let Some((receipt, live)) = op.receipt.and_then(|id| Some((self.state.receipts.get(&id)?, self.live.get(&id)?)))
+            let Some((receipt, live)) =
+                op.receipt.and_then(|id| Some((self.state.receipts.get(&id)?, self.live.get(&id)?)))
             else {
                 return false;
             };
             let held = self.state.path_pages(receipt.node);
             let reserved = self.members(op, FULL).len() as u32;
-            let mine = (receipt.node == path.root || path.nodes.contains(&receipt.node)) && pages < held + reserved;
+            let mine =
+                (receipt.node == path.root || path.nodes.contains(&receipt.node)) && pages < held + reserved;
             let at = pages.checked_sub(live.from).map(|skipped| skipped as usize * width);
-            mine && at.is_some_and(|at| live.tail.get(at..at + width).is_some_and(|page| page == &rest[..width]))
+            mine && at
+                .is_some_and(|at| live.tail.get(at..at + width).is_some_and(|page| page == &rest[..width]))
         })
     }
 
-    fn answer_match(&mut self, phase: Phase, ask: &Ask, found: &Found, node: u32, by_tier: [u32; 3], miss: Miss) -> Answer<Match> {
+    fn answer_match(
+        &mut self,
+        phase: Phase,
+        ask: &Ask,
+        found: &Found,
+        node: u32,
+        by_tier: [u32; 3],
+        miss: Miss,
+    ) -> Answer<Match> {
         let pages = by_tier.iter().sum();
         let mut row = Row::new(Kind::Match, phase);
         (row.session, row.request) = (Some(ask.session.into()), Some(ask.request.into()));

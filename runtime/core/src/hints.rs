@@ -73,7 +73,8 @@ impl Core {
         let mut answer =
             self.answer("pin", outcome.0, outcome.1, &session, owner, (granted, asked, pending))?;
         let cause = answer.seq;
-        let wanted = Wanted { session: &session, owner, worth: Reason::None, tier, node, ttl, forks: 0, cause };
+        let wanted =
+            Wanted { session: &session, owner, worth: Reason::None, tier, node, ttl, forks: 0, cause };
         answer.lease = self.grant_lease(&wanted)?;
         if pending > 0 {
             self.wait_for(&answer, Wish::Pin(tier), session, node)?;
@@ -103,13 +104,24 @@ impl Core {
         let (node, asked) = self.session_path(&session);
         let present = self.path_where(node, |s| !s.is_gone()).len() as u32;
         if present == 0 {
-            return self.answer(worth.name(), Phase::Rejected, Reason::NotStored, &session, owner, (0, asked, 0));
+            return self.answer(
+                worth.name(),
+                Phase::Rejected,
+                Reason::NotStored,
+                &session,
+                owner,
+                (0, asked, 0),
+            );
         }
-        let (outcome, reason) =
-            if present < asked { (Phase::Clipped, Reason::NotStored) } else { (Phase::Accepted, Reason::None) };
+        let (outcome, reason) = if present < asked {
+            (Phase::Clipped, Reason::NotStored)
+        } else {
+            (Phase::Accepted, Reason::None)
+        };
         let mut answer = self.answer(worth.name(), outcome, reason, &session, owner, (present, asked, 0))?;
         let (tier, cause) = (Tier::Device, answer.seq);
-        answer.lease = self.grant_lease(&Wanted { session: &session, owner, worth, tier, node, ttl, forks, cause })?;
+        answer.lease =
+            self.grant_lease(&Wanted { session: &session, owner, worth, tier, node, ttl, forks, cause })?;
         self.settle()?;
         Ok(answer)
     }
@@ -117,7 +129,9 @@ impl Core {
     pub fn demote(&mut self, name: &str, owner: &str) -> Answer<Outcome> {
         let session = self.known(name)?;
         if self.state.is_observed(Tier::Device) {
-            return Err(Refusal::BadArgument("the engine owns its device pages; only it can take them away".into()));
+            return Err(Refusal::BadArgument(
+                "the engine owns its device pages; only it can take them away".into(),
+            ));
         }
         let (node, _) = self.session_path(&session);
         let asked = self.path_where(node, |s| s.has(Tier::Device)).len() as u32;
@@ -130,8 +144,10 @@ impl Core {
         let (own, obstacle) = self.own_nodes(&session, Some(Tier::Device), None);
         let bare = |s: &Slot| s.usable(Tier::Device) && !s.usable(Tier::Host) && !s.usable(Tier::Storage);
         let below = |c: &usize| self.way_down(*c, Tier::Device).is_some();
-        let pending: usize = self.state.slotted().filter(below).map(|c| self.copies_of(&own, c, bare).len()).sum();
-        let (pages, pending) = (self.copies_of(&own, FULL, |s| s.usable(Tier::Device)).len() as u32, pending as u32);
+        let pending: usize =
+            self.state.slotted().filter(below).map(|c| self.copies_of(&own, c, bare).len()).sum();
+        let (pages, pending) =
+            (self.copies_of(&own, FULL, |s| s.usable(Tier::Device)).len() as u32, pending as u32);
         if pages == 0 {
             let reason = obstacle.unwrap_or(Reason::NothingToDo);
             return self.answer("demote", Phase::Rejected, reason, &session, owner, (0, asked, 0));
@@ -312,7 +328,9 @@ impl Core {
         let on_path = |s: &u32| self.state.slots.get(*s).is_some_and(|slot| path.contains(&slot.node));
         let brings = |op: &Op| {
             let there = match wish {
-                Wish::Demote => self.way_down(op.component as usize, Tier::Device).is_some_and(|(_, below)| op.tier_to == below),
+                Wish::Demote => self
+                    .way_down(op.component as usize, Tier::Device)
+                    .is_some_and(|(_, below)| op.tier_to == below),
                 Wish::Pin(Tier::Device) => matches!(op.tier_to, Tier::Device | Tier::Host),
                 Wish::Pin(tier) => op.tier_to == tier,
                 Wish::Prefetch => op.tier_to == Tier::Host,

@@ -101,7 +101,7 @@ impl Keys {
             walk.node = child;
             walk.pages += pages as u32;
             rest = &rest[pages * self.width..];
-            if same < key.len() {
+            if same < key.size() {
                 break;
             }
         }
@@ -199,8 +199,8 @@ impl Keys {
         for (id, parent, pages) in nodes {
             let node = self.node(id);
             let expected = pages as usize * self.width;
-            if node.key.len() != expected {
-                return Err(format!("node {id} has a key of {} bytes, not {expected}", node.key.len()));
+            if node.key.size() != expected {
+                return Err(format!("node {id} has a key of {} bytes, not {expected}", node.key.size()));
             }
             if node.parent != parent {
                 return Err(format!("the key of node {id} is under node {}, not {parent}", node.parent));
@@ -217,7 +217,9 @@ impl Keys {
         let kept = self.nodes.iter().flatten().filter(|node| node.parent != NONE).count();
         if kept != linked || self.children.count() != linked {
             let listed = self.children.count();
-            return Err(format!("{linked} nodes have a parent, {kept} a key, and {listed} are listed as children"));
+            return Err(format!(
+                "{linked} nodes have a parent, {kept} a key, and {listed} are listed as children"
+            ));
         }
         Ok(())
     }
@@ -283,7 +285,7 @@ mod tests {
         fn number(&mut self) -> u32 {
             // Far apart, so that they fall into different chunks.
             let number = self.next;
-            self.next += if self.next % 5 == 0 { 700 } else { 1 };
+            self.next += if self.next.is_multiple_of(5) { 700 } else { 1 };
             self.next += ROOTS.contains(&self.next) as u32;
             number
         }
@@ -326,7 +328,9 @@ mod tests {
         fn shorten(&mut self, pick: usize, keep: usize) {
             let parents: Vec<u32> = self.nodes.values().map(|(parent, ..)| *parent).collect();
             let leaves: Vec<u32> = self.nodes.keys().copied().filter(|id| !parents.contains(id)).collect();
-            let Some(leaf) = leaves.get(pick % leaves.len().max(1)).filter(|id| !ROOTS.contains(id)) else { return };
+            let Some(leaf) = leaves.get(pick % leaves.len().max(1)).filter(|id| !ROOTS.contains(id)) else {
+                return;
+            };
             let (parent, before, own) = self.nodes[leaf];
             let keep = keep % own;
             self.keys.shorten(*leaf, keep as u32);
@@ -363,7 +367,8 @@ mod tests {
 
     /// Pages differ in their last byte only; a page that is not whole follows.
     fn key(path: &[u8], width: usize) -> Vec<u8> {
-        let mut key: Vec<u8> = path.iter().flat_map(|page| [&vec![9; width - 1][..], &[*page]].concat()).collect();
+        let mut key: Vec<u8> =
+            path.iter().flat_map(|page| [&vec![9; width - 1][..], &[*page]].concat()).collect();
         key.extend(vec![9; width - 1]);
         key
     }

@@ -49,7 +49,8 @@ impl Core {
 
     pub(crate) fn grant_lease(&mut self, wanted: &Wanted) -> Answer<u64> {
         let same = |l: &Lease| {
-            (&l.session, &*l.owner, l.worth, l.tier) == (wanted.session, wanted.owner, wanted.worth, wanted.tier)
+            (&l.session, &*l.owner, l.worth, l.tier)
+                == (wanted.session, wanted.owner, wanted.worth, wanted.tier)
         };
         let old = self.state.leases.iter().find(|(_, lease)| same(lease)).map(|(id, _)| *id);
         let id = old.unwrap_or_else(|| self.number());
@@ -108,7 +109,8 @@ impl Core {
         let lease = self.state.leases.get(&id).ok_or_else(unknown)?;
         let mut row = Row::new(Kind::Lease, phase);
         (row.receipt, row.node, row.tier_to) = (Some(id), Some(lease.node), Some(lease.tier));
-        (row.session, row.detail, row.reason) = (Some(lease.session.clone()), Some(lease.owner.clone()), lease.worth);
+        (row.session, row.detail, row.reason) =
+            (Some(lease.session.clone()), Some(lease.owner.clone()), lease.worth);
         self.emit(row).map(|_| ())
     }
 

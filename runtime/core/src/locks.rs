@@ -42,7 +42,8 @@ impl Core {
 
     pub fn release(&mut self, receipt: u64) -> Answer<()> {
         self.given(receipt)?;
-        let mine = |(_, op): &(&u64, &crate::records::Op)| op.kind == Kind::Alloc && op.receipt == Some(receipt);
+        let mine =
+            |(_, op): &(&u64, &crate::records::Op)| op.kind == Kind::Alloc && op.receipt == Some(receipt);
         let open: Vec<u64> = self.state.ops.iter().filter(mine).map(|(id, _)| *id).collect();
         for op in open {
             self.free_reservation(op, Reason::Aborted)?;

@@ -44,7 +44,8 @@ impl Mixer {
 #[inline]
 pub fn mix(x: u64, y: u64, whose: u64) -> u128 {
     let a = fold(fold(whose ^ x, 0xD6E8_FEB8_6659_FD93) ^ y, 0xE703_7ED1_A0B4_28DB);
-    let b = fold(fold(whose.wrapping_add(x).rotate_left(23), 0xA076_1D64_78BD_642F) ^ y, 0x8EBC_6AF0_9C88_C6E3);
+    let b =
+        fold(fold(whose.wrapping_add(x).rotate_left(23), 0xA076_1D64_78BD_642F) ^ y, 0x8EBC_6AF0_9C88_C6E3);
     (a as u128) << 64 | b as u128
 }
 

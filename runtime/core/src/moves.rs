@@ -57,8 +57,11 @@ impl Core {
     pub fn restore(&mut self, receipt: u64, into: Option<&[u32]>) -> Answer<Restore> {
         self.given(receipt)?;
         if into.is_some() != self.state.is_observed(Tier::Device) {
-            let whose = if into.is_some() { "this runtime owns its device pages: leave `into` out" }
-                else { "the engine owns its device pages: give `into`, the pages to load into" };
+            let whose = if into.is_some() {
+                "this runtime owns its device pages: leave `into` out"
+            } else {
+                "the engine owns its device pages: give `into`, the pages to load into"
+            };
             return Err(Refusal::BadArgument(whose.into()));
         }
         if let Some(blocks) = into {
@@ -157,7 +160,9 @@ impl Core {
         for c in self.state.slotted().collect::<Vec<_>>() {
             let Some((_, below)) = self.way_down(c, Tier::Device) else { continue };
             let admit = self.config.admit[below as usize - 1];
-            self.back_up(node, c, asker, |core, _, slot| !slot.usable(Tier::Storage) && core.uses(slot) >= admit)?;
+            self.back_up(node, c, asker, |core, _, slot| {
+                !slot.usable(Tier::Storage) && core.uses(slot) >= admit
+            })?;
             if below == Tier::Host && self.way_down(c, Tier::Host).is_some() {
                 // What failed when it came to the host, or had not been used often enough, may go on now.
                 let admit = self.config.admit[Tier::Storage as usize - 1];
@@ -208,7 +213,13 @@ impl Core {
     }
 
     /// Fetch to the host what the path has in storage only.
-    pub(crate) fn fetch(&mut self, node: u32, component: usize, asker: &For, failed: &BTreeSet<u32>) -> Answer<Option<(u64, u32)>> {
+    pub(crate) fn fetch(
+        &mut self,
+        node: u32,
+        component: usize,
+        asker: &For,
+        failed: &BTreeSet<u32>,
+    ) -> Answer<Option<(u64, u32)>> {
         if self.is_direct(component) {
             return Ok(None);
         }
@@ -230,13 +241,24 @@ impl Core {
         self.state.path_slots(node).filter(|(_, slot)| wanted(slot)).map(|(id, _)| id).collect()
     }
 
-    pub(crate) fn component_where(&self, node: u32, component: usize, wanted: impl Fn(&Slot) -> bool) -> Vec<u32> {
+    pub(crate) fn component_where(
+        &self,
+        node: u32,
+        component: usize,
+        wanted: impl Fn(&Slot) -> bool,
+    ) -> Vec<u32> {
         let slots = self.state.component_slots(node, component);
         slots.filter(|(_, slot)| wanted(slot)).map(|(id, _)| id).collect()
     }
 
     /// Open a move of as many leading slots as there is room for. None when there is none.
-    pub(crate) fn start_move(&mut self, way: Way, component: usize, slots: &[u32], asker: &For) -> Answer<Option<(u64, u32)>> {
+    pub(crate) fn start_move(
+        &mut self,
+        way: Way,
+        component: usize,
+        slots: &[u32],
+        asker: &For,
+    ) -> Answer<Option<(u64, u32)>> {
         self.start_move_to(way, component, slots, asker, None)
     }
 
@@ -274,7 +296,13 @@ impl Core {
         };
         if room < slots.len() as u32 {
             let missing = Some(slots.len() as u32 - room);
-            self.emit(Row { phase: Phase::Fail, reason: Reason::NoRoom, op: None, pages: missing, ..row.clone() })?;
+            self.emit(Row {
+                phase: Phase::Fail,
+                reason: Reason::NoRoom,
+                op: None,
+                pages: missing,
+                ..row.clone()
+            })?;
         }
         if room == 0 {
             return Ok(None);
@@ -285,7 +313,8 @@ impl Core {
             None => self.state.pools[component][to as usize].pages.choose(room),
         };
         let action = self.action(op, way, component, slots, &pages, asker)?;
-        let deadline = (self.config.move_timeout > 0).then(|| self.now.saturating_add(self.config.move_timeout));
+        let deadline =
+            (self.config.move_timeout > 0).then(|| self.now.saturating_add(self.config.move_timeout));
         for (slot, _, page, count) in &action.runs {
             self.emit(Row {
                 phase: Phase::Reserve,
@@ -412,7 +441,9 @@ impl Core {
         }
         if op.kind == Kind::Backup && self.config.write_through {
             let admit = self.config.admit[Tier::Storage as usize - 1];
-            let wanted = |s: &u32| self.state.slots.get(*s).is_some_and(|s| s.lacks(Tier::Storage) && self.uses(s) >= admit);
+            let wanted = |s: &u32| {
+                self.state.slots.get(*s).is_some_and(|s| s.lacks(Tier::Storage) && self.uses(s) >= admit)
+            };
             let slots: Vec<u32> = arrived.into_iter().filter(wanted).collect();
             let asker = For { session: op.session, request: op.request, receipt: None, cause: Some(done) };
             self.start_move(OFFLOAD, op.component as usize, &slots, &asker)?;

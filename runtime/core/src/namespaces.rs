@@ -39,9 +39,11 @@ impl Core {
         let mut row = Row::new(Kind::Config, Phase::Retire);
         row.namespace = Some(id);
         self.emit(row)?;
-        let count = |core: &Core| core.state.slots.iter().filter(|(_, s)| s.here != 0 && s.component == 0).count();
+        let count =
+            |core: &Core| core.state.slots.iter().filter(|(_, s)| s.here != 0 && s.component == 0).count();
         let before = count(self);
-        let mut nodes: Vec<u32> = self.state.nodes.iter().filter(|(_, n)| n.namespace == id).map(|(i, _)| i).collect();
+        let mut nodes: Vec<u32> =
+            self.state.nodes.iter().filter(|(_, n)| n.namespace == id).map(|(i, _)| i).collect();
         nodes.sort_by_key(|node| self.state.path_pages(*node));
         self.dirty.extend(nodes);
         self.settle()?;
@@ -49,7 +51,8 @@ impl Core {
     }
 
     pub(crate) fn drop_retired(&mut self, node: u32) -> Answer<()> {
-        let retired = |n: &crate::records::Node| self.state.namespaces.get(n.namespace).is_some_and(|n| n.retired);
+        let retired =
+            |n: &crate::records::Node| self.state.namespaces.get(n.namespace).is_some_and(|n| n.retired);
         let Some(record) = self.state.nodes.get(node).filter(|n| retired(n)) else { return Ok(()) };
         if record.locks > 0 {
             return Ok(());

@@ -24,7 +24,9 @@ impl Core {
     ) -> Answer<Commit> {
         self.given(receipt)?;
         if !self.state.is_observed(Tier::Device) {
-            return Err(Refusal::BadArgument("this runtime owns its device pages; reserve and commit them".into()));
+            return Err(Refusal::BadArgument(
+                "this runtime owns its device pages; reserve and commit them".into(),
+            ));
         }
         self.claim(blocks, |loads| loads == component)?;
         let computed = self.place(receipt, None, key, skip, start, blocks.len() as u32)?;
@@ -37,7 +39,8 @@ impl Core {
         let (healed, duplicate, node) = if component == FULL {
             self.observe_full(&computed, key, skip, blocks)?
         } else {
-            let (healed, duplicate) = self.observe_known(&computed, component, computed.range.start, blocks)?;
+            let (healed, duplicate) =
+                self.observe_known(&computed, component, computed.range.start, blocks)?;
             (healed, duplicate, self.cut(computed.path.root, &computed.path.nodes, computed.range.end)?)
         };
         self.conclude(receipt, computed, node, key, skip, (healed, duplicate))
@@ -51,8 +54,10 @@ impl Core {
         if named.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err(Refusal::BadArgument("a block is named twice".into()));
         }
-        let loads = self.state.ops.iter().filter(|(_, op)| op.tier_to == Tier::Device && of(op.component as usize));
-        let targets = loads.flat_map(|(_, op)| op.slots.iter()).filter_map(|slot| self.state.slots.get(*slot));
+        let loads =
+            self.state.ops.iter().filter(|(_, op)| op.tier_to == Tier::Device && of(op.component as usize));
+        let targets =
+            loads.flat_map(|(_, op)| op.slots.iter()).filter_map(|slot| self.state.slots.get(*slot));
         match targets.map(|slot| slot.page(Tier::Device)).find(|page| named.binary_search(page).is_ok()) {
             Some(page) => Err(Refusal::BadArgument(format!("block {page} is being loaded into"))),
             None => Ok(()),
@@ -69,7 +74,13 @@ impl Core {
         path.zip(blocks.iter().copied()).filter(|pair| !same(pair)).map(|(_, block)| block).collect()
     }
 
-    fn observe_full(&mut self, computed: &Computed, key: &[u8], skip: u32, blocks: &[u32]) -> Answer<(u32, u32, u32)> {
+    fn observe_full(
+        &mut self,
+        computed: &Computed,
+        key: &[u8],
+        skip: u32,
+        blocks: &[u32],
+    ) -> Answer<(u32, u32, u32)> {
         let (known, fresh) = blocks.split_at(computed.known as usize);
         let (healed, duplicate) = self.observe_known(computed, FULL, computed.range.start, known)?;
         let at = computed.range.start + computed.known;
@@ -91,12 +102,22 @@ impl Core {
             self.emit(row)?;
         }
         let key = &key[self.bytes_of(at - skip)..self.bytes_of(computed.range.end - skip)];
-        if grows { self.keys.append(node, key) } else { self.keys.add(node, parent, key) }
+        if grows {
+            self.keys.append(node, key)
+        } else {
+            self.keys.add(node, parent, key)
+        }
         Ok((healed, duplicate, node))
     }
 
     /// Pages whose place is known: a slot without a device copy gets one, and a spot that was missing is there again.
-    fn observe_known(&mut self, computed: &Computed, component: usize, start: u32, blocks: &[u32]) -> Answer<(u32, u32)> {
+    fn observe_known(
+        &mut self,
+        computed: &Computed,
+        component: usize,
+        start: u32,
+        blocks: &[u32],
+    ) -> Answer<(u32, u32)> {
         let (mut healed, mut duplicate) = (0, 0);
         for (page, block) in (start..).zip(blocks) {
             let nodes = &computed.path.nodes;
@@ -138,21 +159,27 @@ impl Core {
     /// reads one of them, or writes it, ends as failed for it, whatever its completion says.
     pub fn forget(&mut self, blocks: &[u32], component: usize) -> Answer<u64> {
         if !self.state.is_observed(Tier::Device) {
-            return Err(Refusal::BadArgument("this runtime owns its device pages; nobody else can take them".into()));
+            return Err(Refusal::BadArgument(
+                "this runtime owns its device pages; nobody else can take them".into(),
+            ));
         }
         let mut named: Vec<u32> = blocks.to_vec();
         named.sort_unstable();
         let taken = |s: &crate::slots::Slot| {
-            s.component as usize == component && s.has(Tier::Device) && named.binary_search(&s.page(Tier::Device)).is_ok()
+            s.component as usize == component
+                && s.has(Tier::Device)
+                && named.binary_search(&s.page(Tier::Device)).is_ok()
         };
         let slots: Vec<u32> = self.state.slots.iter().filter(|(_, s)| taken(s)).map(|(id, _)| id).collect();
         let mut by_node: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for slot in &slots {
             by_node.entry(self.state.slots.get(*slot).map_or(0, |s| s.node)).or_default().push(*slot);
         }
-        let target = |s: &&u32| self.state.slots.get(**s).is_some_and(|slot| {
-            slot.component as usize == component && named.binary_search(&slot.page(Tier::Device)).is_ok()
-        });
+        let target = |s: &&u32| {
+            self.state.slots.get(**s).is_some_and(|slot| {
+                slot.component as usize == component && named.binary_search(&slot.page(Tier::Device)).is_ok()
+            })
+        };
         for (id, op) in self.state.ops.iter() {
             let (reads, writes) = (op.tier_from == Some(Tier::Device), op.tier_to == Tier::Device);
             let torn = op.slots.iter().filter(|s| reads && slots.contains(s) || writes && target(s));

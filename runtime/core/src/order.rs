@@ -84,9 +84,14 @@ impl Order {
                     expected.extend(nodes.map(|(id, node)| (id, node_standing(state, now, node, c, *tier))));
                 } else {
                     let slots = state.slots.iter().filter(|(_, s)| s.component as usize == c && s.has(*tier));
-                    expected.extend(slots.filter_map(|(id, slot)| Some((id, spot_standing(state, now, id, slot, *tier)?))));
+                    expected
+                        .extend(slots.filter_map(|(id, slot)| {
+                            Some((id, spot_standing(state, now, id, slot, *tier)?))
+                        }));
                 }
-                queue.check(&mut expected.into_iter()).map_err(|why| format!("{} order of component {c}: {why}", tier.name()))?;
+                queue
+                    .check(&mut expected.into_iter())
+                    .map_err(|why| format!("{} order of component {c}: {why}", tier.name()))?;
             }
         }
         Ok(())

@@ -24,6 +24,10 @@ impl<T: Ord + Copy> Ordered<T> {
         self.len
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     pub fn contains(&self, item: &T) -> bool {
         self.chunks.range(..=*item).next_back().is_some_and(|(_, chunk)| chunk.binary_search(item).is_ok())
     }

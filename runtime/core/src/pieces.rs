@@ -14,7 +14,8 @@ pub struct Pieces {
 impl Pieces {
     pub const EMPTY: Pieces = Pieces { first: Vec::new(), rest: Vec::new() };
 
-    pub fn len(&self) -> usize {
+    /// In bytes.
+    pub fn size(&self) -> usize {
         self.first.len() + self.rest.iter().map(Vec::len).sum::<usize>()
     }
 
@@ -178,7 +179,7 @@ mod tests {
                         plain.truncate(at);
                     }
                 }
-                prop_assert_eq!(pieces.len(), plain.len());
+                prop_assert_eq!(pieces.size(), plain.len());
                 for at in (0..=plain.len()).step_by(WIDTH) {
                     prop_assert_eq!(pieces.from(at, ROOM).collect::<Vec<_>>().concat(), &plain[at..]);
                     prop_assert_eq!(pieces.common(at, &plain[at..], ROOM), plain.len() - at);

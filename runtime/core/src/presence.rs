@@ -82,7 +82,9 @@ impl State {
         loop {
             let before = length;
             for c in self.slotted() {
-                length = self.components[c].family.reach(&There { state: self, nodes, component: c, tiers }, length);
+                length = self.components[c]
+                    .family
+                    .reach(&There { state: self, nodes, component: c, tiers }, length);
             }
             if length == before || length == 0 {
                 return length;

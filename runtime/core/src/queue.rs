@@ -33,7 +33,8 @@ impl Place {
         Place { score, tie: 0, item: 0 }
     }
 
-    const LAST: Place = Place { score: Score { first: i64::MAX, then: i64::MAX }, tie: u32::MAX, item: u32::MAX };
+    const LAST: Place =
+        Place { score: Score { first: i64::MAX, then: i64::MAX }, tie: u32::MAX, item: u32::MAX };
 }
 
 /// What a candidate is, and how it stands beside the policy's order.
@@ -107,7 +108,9 @@ impl Queue {
         let before = self.candidates.get(item).copied().unwrap_or_default();
         let known = before.side != NOWHERE;
         let Some(standing) = standing else {
-            return if known { self.remove(item, false) };
+            return if known {
+                self.remove(item, false)
+            };
         };
         let told = self.facts.as_ref().filter(|_| known).and_then(|facts| facts.get(item)?.as_deref());
         let same = told.is_some_and(|told| *told == Facts { now: 0, ..standing.facts });
@@ -180,13 +183,16 @@ impl Queue {
     /// Held candidates that would have gone before the victim at `rank`, in order. Ask before it leaves.
     pub fn passed_over(&self, rank: &Rank) -> impl Iterator<Item = u32> + '_ {
         let rank = *rank;
-        let stretches = (0..=rank.class).flat_map(move |class| self.stretches().map(move |(from, to)| (class, from, to)));
+        let stretches =
+            (0..=rank.class).flat_map(move |class| self.stretches().map(move |(from, to)| (class, from, to)));
         let before = stretches.scan(false, move |met, (class, from, to)| {
             let last = *met;
             *met = class == rank.class && (from..=to).contains(&rank.place);
             (!last).then_some((class, from, if *met { rank.place } else { to }))
         });
-        before.flat_map(|(class, from, to)| self.sides[side(class, true) as usize].range(from..=to)).map(|p| p.item)
+        before
+            .flat_map(|(class, from, to)| self.sides[side(class, true) as usize].range(from..=to))
+            .map(|p| p.item)
     }
 
     /// Candidates, held or not.
@@ -195,7 +201,7 @@ impl Queue {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.sides.iter().all(Ordered::is_empty)
     }
 
     /// Exactly `expected` stand here, each once and as it should. `now` in the facts is not compared.
@@ -208,15 +214,23 @@ impl Queue {
                 return Err(format!("item {item} is missing in the {name} order"));
             }
             if (candidate.tie, candidate.side) != (standing.tie, side(standing.class, standing.held)) {
-                return Err(format!("item {item} stands as {candidate:?} in the {name} order, not as {standing:?}"));
+                return Err(format!(
+                    "item {item} stands as {candidate:?} in the {name} order, not as {standing:?}"
+                ));
             }
             let facts = Facts { now: 0, ..standing.facts };
-            let told = self.facts.as_ref().map(|told| told.get(item).and_then(|facts| facts.as_deref()).copied());
+            let told =
+                self.facts.as_ref().map(|told| told.get(item).and_then(|facts| facts.as_deref()).copied());
             if told.is_some_and(|told| told != Some(facts)) {
-                return Err(format!("item {item} was told of as {told:?} in the {name} order, and is {facts:?}"));
+                return Err(format!(
+                    "item {item} was told of as {told:?} in the {name} order, and is {facts:?}"
+                ));
             }
             if self.facts.is_none() && candidate.score.first != facts.last_use {
-                return Err(format!("item {item} has the score {:?} in the {name} order, and is {facts:?}", candidate.score));
+                return Err(format!(
+                    "item {item} has the score {:?} in the {name} order, and is {facts:?}",
+                    candidate.score
+                ));
             }
             if !self.sides[candidate.side as usize].contains(&candidate.place(item)) {
                 return Err(format!("item {item} has lost its place in the {name} order"));

@@ -133,7 +133,12 @@ impl Core {
         (own, None)
     }
 
-    pub(crate) fn copies_of(&self, nodes: &[u32], component: usize, wanted: impl Fn(&Slot) -> bool) -> Vec<u32> {
+    pub(crate) fn copies_of(
+        &self,
+        nodes: &[u32],
+        component: usize,
+        wanted: impl Fn(&Slot) -> bool,
+    ) -> Vec<u32> {
         let nodes = nodes.iter().filter_map(|n| self.state.nodes.get(*n));
         let slots = nodes.flat_map(|n| n.parts[component].slots.iter().map(|(_, slot)| slot));
         slots.filter(|s| self.state.slots.get(*s).is_some_and(&wanted)).collect()

@@ -146,7 +146,8 @@ impl Slot {
         }
         let t = tier as usize;
         let bit = |set: u8| (set >> t & 1) as u64;
-        let flags = bit(self.here) | bit(self.coming) << 1 | bit(self.bad) << 2 | (self.readers[t] as u64) << 8;
+        let flags =
+            bit(self.here) | bit(self.coming) << 1 | bit(self.bad) << 2 | (self.readers[t] as u64) << 8;
         mix((self.page[t] as u64) << 32 | flags, t as u64 + 2, whose)
     }
 }
@@ -284,7 +285,12 @@ impl Slots {
 
     /// Change what a slot says of these tiers' copies, and of the loss of the last one; nothing else of it.
     #[inline]
-    pub fn update_copies<R>(&mut self, id: u32, tiers: &[Tier], change: impl FnOnce(&mut Slot) -> R) -> Option<R> {
+    pub fn update_copies<R>(
+        &mut self,
+        id: u32,
+        tiers: &[Tier],
+        change: impl FnOnce(&mut Slot) -> R,
+    ) -> Option<R> {
         let observed = self.observed;
         let entry = self.entry_mut(id)?;
         let (whose, mut before, mut after) = (whose(id, entry), Sums::new(observed), Sums::new(observed));
@@ -322,7 +328,11 @@ impl Slots {
         self.snapshot.insert(Box::new(snapshot)).count()
     }
 
-    pub fn read_frozen(&mut self, most: usize, mut visit: impl FnMut(Life, Option<&Slot>) -> bool) -> (usize, bool) {
+    pub fn read_frozen(
+        &mut self,
+        most: usize,
+        mut visit: impl FnMut(Life, Option<&Slot>) -> bool,
+    ) -> (usize, bool) {
         let Some(snapshot) = &mut self.snapshot else { return (0, true) };
         let mut entry = |e: &Entry| visit(Life(e.life), e.alive().then_some(&e.slot));
         let looked = snapshot.read(&self.chunks, most, &mut entry);

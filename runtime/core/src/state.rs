@@ -81,7 +81,9 @@ impl State {
         let mut mixer = Mixer::new(8, self.page_size as u64);
         for (component, pools) in self.components.iter().zip(&self.pools) {
             mixer.word((component.kind as u64) << 32 | component.number as u64);
-            pools.iter().for_each(|pool| mixer.word((pool.pages.capacity() as u64) << 1 | pool.observed as u64));
+            pools
+                .iter()
+                .for_each(|pool| mixer.word((pool.pages.capacity() as u64) << 1 | pool.observed as u64));
         }
         mixer.finish()
     }

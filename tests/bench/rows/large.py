@@ -1,7 +1,7 @@
 """Ten million pages in one tree, and a keyframe of them cut in slices while requests go on.
 
-Pages of 16 tokens on the device, 2,048 to a session. Nothing to compare with but the core itself when
-it is small, and the budget of a slice.
+Pages of 16 tokens on the device, 2,048 to a session. Nothing to compare with but the core itself
+when it is small, and the budget of a slice.
 """
 
 from __future__ import annotations

@@ -86,7 +86,10 @@ impl State {
         let name = need(&row.component, "component", row)?;
         let kind = need(&row.policy, "policy", row)?;
         let kind = FamilyName::parse(kind).ok_or_else(|| format!("unknown family {kind:?}"))?;
-        if self.component(name).is_some() || self.components.len() >= MOST_COMPONENTS || self.nodes.count() > 0 {
+        if self.component(name).is_some()
+            || self.components.len() >= MOST_COMPONENTS
+            || self.nodes.count() > 0
+        {
             return Err(format!("component {name:?} exists, or comes too late"));
         }
         let follows = match &row.detail {
@@ -107,6 +110,8 @@ impl State {
         let Some(name) = row.component else { return Ok(0) };
         let known = |known: &Name| std::ptr::eq(*known, name) || *known == name;
         let found = self.components.iter().position(|c| known(&c.name));
-        found.map(|c| c as u8).ok_or_else(|| format!("row {} is about {name:?}, no component of this engine", row.seq))
+        found
+            .map(|c| c as u8)
+            .ok_or_else(|| format!("row {} is about {name:?}, no component of this engine", row.seq))
     }
 }

@@ -31,7 +31,8 @@ impl State {
             let side = if behind { &slots } else { &part.slots };
             let (copies, bad) = self.copies_in(side.iter().map(|(_, slot)| slot));
             let other = ([0, 1, 2].map(|t| part.copies[t] - copies[t]), part.bad - bad);
-            let (tail_counts, head_counts) = if behind { ((copies, bad), other) } else { (other, (copies, bad)) };
+            let (tail_counts, head_counts) =
+                if behind { ((copies, bad), other) } else { (other, (copies, bad)) };
             let kids_with = part.kids_with;
             back.push(Part { slots, copies: tail_counts.0, kids_with, bad: tail_counts.1 });
             (part.copies, part.bad) = head_counts;
@@ -162,11 +163,12 @@ impl State {
         }
         let page_from = need(&row.page_from, "page_from", row)?;
         let run = row.slots();
-        let made = page_from.checked_add(run.count).is_some() && self.slots.insert(run, |i| {
-            let mut slot = Slot::new(component, NONE, NONE);
-            slot.await_copy(Tier::Device, page_from + i);
-            slot
-        });
+        let made = page_from.checked_add(run.count).is_some()
+            && self.slots.insert(run, |i| {
+                let mut slot = Slot::new(component, NONE, NONE);
+                slot.await_copy(Tier::Device, page_from + i);
+                slot
+            });
         if made { Ok(()) } else { Err(format!("slots {run:?} exist or cannot exist")) }
     }
 

@@ -82,12 +82,7 @@ impl From<Restore> for PyRestore {
 
 impl From<Reservation> for PyReservation {
     fn from(r: Reservation) -> Self {
-        PyReservation {
-            op: r.op,
-            pages: r.runs.iter().map(|run| run.2).sum(),
-            runs: r.runs,
-            parts: r.parts,
-        }
+        PyReservation { op: r.op, pages: r.runs.iter().map(|run| run.2).sum(), runs: r.runs, parts: r.parts }
     }
 }
 

@@ -29,22 +29,42 @@ impl PyComponent {
         storage: u32,
         page_bytes: u64,
     ) -> PyResult<Self> {
-        let numbers = [("window", window, FamilyName::Swa), ("interval", interval, FamilyName::Mamba), ("ratio", ratio, FamilyName::Spans)];
+        let numbers = [
+            ("window", window, FamilyName::Swa),
+            ("interval", interval, FamilyName::Mamba),
+            ("ratio", ratio, FamilyName::Spans),
+        ];
         let families = FamilyName::ALL.iter().filter(|f| **f != FamilyName::Full).map(|f| f.name());
         let known = FamilyName::parse(&family).filter(|f| *f != FamilyName::Full);
         let Some(kind) = known else {
             let families = families.collect::<Vec<_>>().join(", ");
             return Err(bad_argument(&format!("family is {:?}; it must be one of {families}", family.0)));
         };
-        if let Some((what, value, whose)) = numbers.iter().find(|(_, value, whose)| *value > 0 && *whose != kind) {
-            return Err(bad_argument(&format!("{what} is {value}, which says nothing of a {}; it is for {}", kind.name(), whose.name())));
+        if let Some((what, value, whose)) =
+            numbers.iter().find(|(_, value, whose)| *value > 0 && *whose != kind)
+        {
+            return Err(bad_argument(&format!(
+                "{what} is {value}, which says nothing of a {}; it is for {}",
+                kind.name(),
+                whose.name()
+            )));
         }
         if (kind == FamilyName::Sidecar) == follows.is_empty() {
-            return Err(bad_argument(&format!("follows is {:?}; a sidecar names what it follows, nothing else does", follows.0)));
+            return Err(bad_argument(&format!(
+                "follows is {:?}; a sidecar names what it follows, nothing else does",
+                follows.0
+            )));
         }
         let number = numbers.iter().map(|(_, value, _)| *value).max().unwrap_or(0);
         let pages = [device, host, storage];
-        Ok(PyComponent(ComponentConfig { name: name.0, family: kind, follows: follows.0, number, pages, page_bytes }))
+        Ok(PyComponent(ComponentConfig {
+            name: name.0,
+            family: kind,
+            follows: follows.0,
+            number,
+            pages,
+            page_bytes,
+        }))
     }
 
     fn __repr__(&self) -> String {

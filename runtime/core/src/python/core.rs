@@ -45,7 +45,9 @@ impl Inner {
         let state = &self.core.state;
         let known = || state.slotted().map(|c| state.name_of(c)).collect::<Vec<_>>().join(", ");
         let found = state.component(name).filter(|c| state.slotted().any(|known| known == *c));
-        found.ok_or_else(|| Refusal::BadArgument(format!("component is {name:?}; it must be one of {}", known())))
+        found.ok_or_else(|| {
+            Refusal::BadArgument(format!("component is {name:?}; it must be one of {}", known()))
+        })
     }
 }
 
@@ -58,7 +60,9 @@ impl PyCore {
     /// Lets go of the GIL while it waits: who has the lock may be a user's policy, which needs it.
     fn inner(&self) -> Answer<MutexGuard<'_, Inner>> {
         if RUNNING.get() {
-            return Err(Refusal::BadArgument("a policy may not call a core: it is asked in the middle of a command".into()));
+            return Err(Refusal::BadArgument(
+                "a policy may not call a core: it is asked in the middle of a command".into(),
+            ));
         }
         Ok(Python::attach(|py| self.inner.lock_py_attached(py)).unwrap_or_else(PoisonError::into_inner))
     }
@@ -172,7 +176,9 @@ impl PyCore {
             return Err(bad_argument(&format!("pin_share is {pin_share}; it must be between 0 and 1")));
         }
         if move_timeout < 0 {
-            return Err(bad_argument(&format!("move_timeout is {move_timeout} ns; it must be 0 (none) or more")));
+            return Err(bad_argument(&format!(
+                "move_timeout is {move_timeout} ns; it must be 0 (none) or more"
+            )));
         }
         let mut chosen = [const { String::new() }; 3].map(|_| "lru".to_string());
         for (name, policy) in policies {
@@ -181,7 +187,14 @@ impl PyCore {
         let key = parse("key", &key, KeyKind::ALL, KeyKind::parse, |k| k.name())?;
         let pages = [device, host, storage];
         let name = "full".to_string();
-        let full = ComponentConfig { name, family: FamilyName::Full, follows: String::new(), number: 0, pages, page_bytes };
+        let full = ComponentConfig {
+            name,
+            family: FamilyName::Full,
+            follows: String::new(),
+            number: 0,
+            pages,
+            page_bytes,
+        };
         let config = Config {
             engine: engine.0,
             epoch: epoch.0,
@@ -217,7 +230,14 @@ impl PyCore {
     }
 
     #[pyo3(signature = (now, session, parent = Text::default(), *, group = Text::default(), priority = 0))]
-    fn open_session(&self, now: i64, session: Text, parent: Text, group: Text, priority: i64) -> PyResult<()> {
+    fn open_session(
+        &self,
+        now: i64,
+        session: Text,
+        parent: Text,
+        group: Text,
+        priority: i64,
+    ) -> PyResult<()> {
         if i32::try_from(priority).is_err() {
             return Err(bad_argument(&format!("priority is {priority}; it must fit into 32 bits")));
         }
@@ -267,7 +287,12 @@ impl PyCore {
     ) -> PyResult<PyMatch> {
         let tokens = Tokens::read(tokens, self.key)?;
         let (session, request) = (Cow::Borrowed(&*session), Cow::Borrowed(&*request));
-        expect!(self, now, Match, Command::Acquire { session, request, namespace, skip, key: tokens.as_cow(), grid })
+        expect!(
+            self,
+            now,
+            Match,
+            Command::Acquire { session, request, namespace, skip, key: tokens.as_cow(), grid }
+        )
     }
 
     fn release(&self, now: i64, receipt: u64) -> PyResult<()> {
@@ -342,7 +367,12 @@ impl PyCore {
     ) -> PyResult<PyCommit> {
         let tokens = Tokens::read(tokens, self.key)?;
         let component = self.inner()?.component(&component)? as u32;
-        expect!(self, now, Commit, Command::Observe { receipt, key: tokens.as_cow(), skip, start, blocks, component })
+        expect!(
+            self,
+            now,
+            Commit,
+            Command::Observe { receipt, key: tokens.as_cow(), skip, start, blocks, component }
+        )
     }
 
     #[pyo3(signature = (now, blocks, component = Text::from("full")))]
@@ -517,7 +547,11 @@ impl PyCore {
     }
 
     #[pyo3(signature = (max_records = 4096))]
-    fn keyframe_slice<'py>(&self, py: Python<'py>, max_records: usize) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    fn keyframe_slice<'py>(
+        &self,
+        py: Python<'py>,
+        max_records: usize,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         if max_records == 0 {
             return Err(bad_argument("max_records is 0; a slice has at least 1"));
         }
@@ -540,7 +574,8 @@ impl PyCore {
 
     #[staticmethod]
     fn replay(journal: &[u8]) -> PyResult<Self> {
-        let core = guard(|| Core::replay(journal, &mut make_policy)).unwrap_or_else(|panic| Err(Refusal::Log(panic)))?;
+        let core = guard(|| Core::replay(journal, &mut make_policy))
+            .unwrap_or_else(|panic| Err(Refusal::Log(panic)))?;
         Ok(PyCore { key: core.key_kind(), inner: Mutex::new(Inner { core, journal: None, fault: None }) })
     }
 }

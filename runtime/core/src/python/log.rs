@@ -82,7 +82,11 @@ impl PyReplica {
     }
 
     #[pyo3(signature = (max_records = 4096))]
-    fn keyframe_slice<'py>(&self, py: Python<'py>, max_records: usize) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    fn keyframe_slice<'py>(
+        &self,
+        py: Python<'py>,
+        max_records: usize,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         if max_records == 0 {
             return Err(bad_argument("max_records is 0; a slice has at least 1"));
         }

@@ -1,11 +1,11 @@
 //! The boundary to Python: buffers in, runs out, typed errors, no panic across.
 
 mod answers;
+mod component;
 mod core;
 mod errors;
 mod guard;
 mod log;
-mod component;
 mod memory;
 mod policy;
 mod text;

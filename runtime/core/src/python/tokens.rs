@@ -21,7 +21,11 @@ impl Tokens {
         match kind {
             KeyKind::Tokens => match integers(object, flat)? {
                 Some(tokens) => Ok(tokens),
-                None => copied(&list(object, "tokens", "a buffer of 32-bit integers or a list of ints below 2**32")?),
+                None => copied(&list(
+                    object,
+                    "tokens",
+                    "a buffer of 32-bit integers or a list of ints below 2**32",
+                )?),
             },
             KeyKind::Pairs => match integers(object, pairs)? {
                 Some(tokens) => Ok(tokens),
