@@ -168,14 +168,20 @@ class Hints(Observing):
         else:
             for name in self.families:
                 self.move_for(hint, name, lock)
-        on_the_way = {hint.tier, HOST} if hint.verb == "pin" else {hint.tier}
         hint.waits_for = [
             m
             for m in self.moves
-            if m.target in on_the_way and any(covers(path, slot.path) for slot in m.slots)
+            if m.target in self.on_the_way(hint, m.component)
+            and any(covers(path, slot.path) for slot in m.slots)
         ]
         if not hint.waits_for:
             self.fulfil(hint)
+
+    def on_the_way(self, hint: Hint, component: str) -> set[str]:
+        if hint.verb == "pin":
+            return {hint.tier, HOST}
+        down = self.way_down(component, DEVICE)
+        return {HOST} if hint.verb == "prefetch" else {down[2]} if down else set()
 
     def move_for(self, hint: Hint, component: str, lock: Lock) -> None:
         if hint.verb == "demote":
