@@ -48,13 +48,28 @@ fn key(tokens: &[u32]) -> Cow<'static, [u8]> {
 
 /// Ask for `tokens` at `now`, compute what is missing, let go. Returns how many pages were found.
 fn serve(core: &mut Core, now: i64, tokens: &[u32]) -> u32 {
-    let _ = core.run(now, &Command::OpenSession { session: "s".into(), parent: String::new(), group: String::new(), priority: 0 });
-    let acquire =
-        Command::Acquire { session: "s".into(), request: "r".into(), namespace: 0, skip: 0, key: key(tokens), grid: 1 };
+    let _ = core.run(
+        now,
+        &Command::OpenSession {
+            session: "s".into(),
+            parent: String::new(),
+            group: String::new(),
+            priority: 0,
+        },
+    );
+    let acquire = Command::Acquire {
+        session: "s".into(),
+        request: "r".into(),
+        namespace: 0,
+        skip: 0,
+        key: key(tokens),
+        grid: 1,
+    };
     let Reply::Match(found) = core.run(now, &acquire).unwrap() else { panic!() };
     let receipt = found.receipt;
     let missing = tokens.len() as u32 - found.pages;
-    let Reply::Reservation(got) = core.run(now, &Command::Reserve { receipt, pages: missing, start: None }).unwrap()
+    let Reply::Reservation(got) =
+        core.run(now, &Command::Reserve { receipt, pages: missing, start: None }).unwrap()
     else {
         panic!()
     };

@@ -25,8 +25,7 @@ fn run(kind: &Kind, steps: &[Step], batch: usize) {
 }
 
 proptest! {
-    // PROPTEST_CASES asks for more; `make soak` does.
-    #![proptest_config(ProptestConfig { max_shrink_iters: 4000, ..ProptestConfig::default() })]
+    // PROPTEST_CASES says how many; the Makefile does.
 
     #[test]
     fn full_attention(steps in steps(160), kind in kinds(Just(0), Just(false)), batch in 1usize..50) {

@@ -2,7 +2,7 @@
 //! in place of bytes.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use _core::columns::decode;
 use _core::command::{Command, Journal, Reply};
@@ -82,13 +82,27 @@ pub fn config(kind: &Kind) -> Config {
     }
 }
 
-pub fn kinds(beside: impl Strategy<Value = u8>, observed: impl Strategy<Value = bool>) -> impl Strategy<Value = Kind> {
+pub fn kinds(
+    beside: impl Strategy<Value = u8>,
+    observed: impl Strategy<Value = bool>,
+) -> impl Strategy<Value = Kind> {
     let pages = (1u32..14, 0u32..14, 0u32..14).prop_map(|(d, h, s)| [d, h, s]);
     let some = (any::<bool>(), any::<[u8; 3]>(), 1u32..3, 1u32..3, 0i64..40, prop::bool::weighted(0.2));
-    (pages, beside, observed, some).prop_map(|(pages, beside, observed, (write_through, policies, a, b, t, defer))| {
-        let move_timeout = if t < 20 { 0 } else { t };
-        Kind { pages, beside, observed, write_through, policies, admit: [a, b], move_timeout, defer_digests: defer }
-    })
+    (pages, beside, observed, some).prop_map(
+        |(pages, beside, observed, (write_through, policies, a, b, t, defer))| {
+            let move_timeout = if t < 20 { 0 } else { t };
+            Kind {
+                pages,
+                beside,
+                observed,
+                write_through,
+                policies,
+                admit: [a, b],
+                move_timeout,
+                defer_digests: defer,
+            }
+        },
+    )
 }
 
 /// Pools of tags by component, and moves that have been asked for and not been answered.
@@ -104,8 +118,19 @@ pub struct Request {
     namespace: u32,
     tokens: Vec<u32>,
     held: u32,
-    /// (operation, start, device pages of full in order, (component, page, position) of the others)
-    reserved: Option<(u64, u32, Vec<u32>, Vec<(&'static str, u32, u32)>)>,
+    /// Device pages that the lock gave so far, by component. Nobody may take them while it is held.
+    given: Vec<Vec<u32>>,
+    reserved: Option<Reserved>,
+}
+
+#[derive(Clone)]
+struct Reserved {
+    op: u64,
+    start: u32,
+    /// Device pages of full, in order.
+    pages: Vec<u32>,
+    /// Of the others: (component, page, position).
+    beside: Vec<(&'static str, u32, u32)>,
 }
 
 pub struct World {
@@ -192,9 +217,11 @@ impl World {
         let owner = "o".to_string();
         match step.what % 24 {
             0 => {
-                let parent = if step.b.is_multiple_of(3) { format!("s{}", step.b % 4) } else { String::new() };
+                let parent =
+                    if step.b.is_multiple_of(3) { format!("s{}", step.b % 4) } else { String::new() };
                 let group = if step.c.is_multiple_of(3) { "g".to_string() } else { String::new() };
-                let _ = self.run(Command::OpenSession { session, parent, group, priority: step.c as i32 % 3 });
+                let _ =
+                    self.run(Command::OpenSession { session, parent, group, priority: step.c as i32 % 3 });
             }
             1 if step.b.is_multiple_of(4) => {
                 self.paths.remove(&session);
@@ -248,7 +275,9 @@ impl World {
     fn namespaces(&mut self, step: &Step) {
         if step.c.is_multiple_of(2) {
             let name = format!("n{}", self.now);
-            let Reply::Number(id) = self.run(Command::OpenNamespace { name: name.clone() }).unwrap() else { panic!() };
+            let Reply::Number(id) = self.run(Command::OpenNamespace { name: name.clone() }).unwrap() else {
+                panic!()
+            };
             assert_eq!(id as usize, self.names.len());
             self.names.push(name);
         } else {
@@ -272,9 +301,16 @@ impl World {
         let request = format!("r{}", self.now);
         let key = bytes(&tokens[skip as usize * PAGE..]);
         let (name, asked): (Cow<str>, Cow<str>) = (session.clone().into(), request.into());
-        let look = Command::Look { session: name.clone(), request: asked.clone(), namespace, skip, key: key.clone() };
+        let look = Command::Look {
+            session: name.clone(),
+            request: asked.clone(),
+            namespace,
+            skip,
+            key: key.clone(),
+        };
         let looked = self.run(look);
-        let command = Command::Acquire { session: name.clone(), request: asked.clone(), namespace, skip, key, grid };
+        let command =
+            Command::Acquire { session: name.clone(), request: asked.clone(), namespace, skip, key, grid };
         let Ok(Reply::Match(found)) = self.run(command) else { return };
         let Ok(Reply::Match(looked)) = looked else { panic!("a look was refused: {looked:?}") };
         assert!(found.pages <= looked.pages && (grid > 1 || found.pages == looked.pages));
@@ -283,13 +319,60 @@ impl World {
         assert_eq!(found.by_tier.iter().sum::<u32>(), found.pages);
         if skip > 0 {
             // The cursor finds what the whole key finds.
-            let whole = Command::Look { session: name, request: asked, namespace, skip: 0, key: bytes(&tokens) };
+            let whole =
+                Command::Look { session: name, request: asked, namespace, skip: 0, key: bytes(&tokens) };
             let Reply::Match(whole) = self.run(whole).unwrap() else { panic!() };
             assert_eq!(whole.pages, looked.pages, "a cursor and its whole key differ");
         }
         self.known.push(tokens.clone());
         let (receipt, held) = (found.receipt, found.pages);
-        self.requests.push(Request { receipt, session, namespace, tokens, held, reserved: None });
+        assert!(
+            self.can_resume(receipt, held),
+            "{held} pages were found, and a component lacks some of them"
+        );
+        self.requests.push(Request {
+            receipt,
+            session,
+            namespace,
+            tokens,
+            held,
+            given: vec![],
+            reserved: None,
+        });
+    }
+
+    /// By the definition of each family, from what is where.
+    fn can_resume(&self, receipt: u64, pages: u32) -> bool {
+        let path = self.core.path_keys(receipt).unwrap();
+        self.core.state.slotted().all(|c| {
+            let copies = Tier::ALL.iter().flat_map(|tier| self.core.resident(*tier, None, c).unwrap());
+            let there: HashSet<Digest> = copies.map(|(.., digest)| digest).collect();
+            let from = match self.core.state.components[c].name {
+                "swa" | "draft" => pages.saturating_sub(2),
+                "mamba" => pages.saturating_sub(1),
+                _ => 0,
+            };
+            path[from as usize..pages as usize].iter().all(|digest| there.contains(digest))
+        })
+    }
+
+    /// What a lock has given it gives until it is released: the same pages, and only more of them. Damage, and an
+    /// engine on its own device, may take them.
+    fn check_given(&mut self) {
+        for request in self.requests.iter_mut().filter(|_| !self.observed) {
+            let slotted: Vec<usize> = self.core.state.slotted().collect();
+            let tables = slotted.into_iter().map(|c| self.core.table(request.receipt, c).unwrap());
+            let tables: Vec<Vec<u32>> =
+                tables.map(|runs| runs.iter().flat_map(|(_, page, n)| *page..page + n).collect()).collect();
+            for (before, now) in request.given.iter().zip(&tables) {
+                assert!(before.iter().all(|page| now.contains(page)), "a lock gave {before:?}, now {now:?}");
+            }
+            request.given = tables;
+        }
+    }
+
+    fn forget_given(&mut self) {
+        self.requests.iter_mut().for_each(|request| request.given.clear());
     }
 
     fn reserve(&mut self, step: &Step) {
@@ -317,12 +400,12 @@ impl World {
                 }
             }
         }
-        self.requests[index].reserved = Some((got.op, start, pages, beside));
+        self.requests[index].reserved = Some(Reserved { op: got.op, start, pages, beside });
     }
 
     fn commit(&mut self, step: &Step) {
         let Some(index) = self.requests.iter().position(|r| r.reserved.is_some()) else { return };
-        let (op, start, pages, beside) = self.requests[index].reserved.take().unwrap();
+        let Reserved { op, start, pages, beside } = self.requests[index].reserved.take().unwrap();
         if step.a.is_multiple_of(5) {
             self.run(Command::Abort { op, reason: Reason::Aborted }).unwrap();
             return;
@@ -350,6 +433,8 @@ impl World {
     fn committed(&mut self, index: usize, end: u32) {
         let request = &mut self.requests[index];
         request.held = request.held.max(end);
+        // A window and a recurrent state are of the new end.
+        request.given.truncate(1);
         let path = request.tokens[..request.held as usize * PAGE].to_vec();
         let (session, namespace) = (request.session.clone(), request.namespace);
         if self.core.state.sessions.get(&*session).is_some() {
@@ -360,7 +445,8 @@ impl World {
     /// The engine tells what it computed into its own pages.
     fn observe(&mut self, index: usize, step: &Step) {
         let request = &self.requests[index];
-        let (tokens, namespace, held, receipt) = (request.tokens.clone(), request.namespace, request.held, request.receipt);
+        let (tokens, namespace, held, receipt) =
+            (request.tokens.clone(), request.namespace, request.held, request.receipt);
         let start = if step.b.is_multiple_of(4) { held.min(step.c % 4) } else { held };
         let count = (step.b % 9).min((tokens.len() / PAGE) as u32 - start);
         let blocks: Vec<u32> = (0..count).map(|i| self.next_block + i + (i > step.c % 5) as u32).collect();
@@ -419,7 +505,8 @@ impl World {
             return;
         }
         let action = self.shell.moving.swap_remove(step.a as usize % self.shell.moving.len());
-        if step.c.is_multiple_of(7) {
+        let aborted = step.c.is_multiple_of(7);
+        if aborted {
             self.run(Command::Abort { op: action.op, reason: Reason::Timeout }).unwrap();
         }
         let (from, to) = (action.tier_from as usize, action.tier_to as usize);
@@ -433,10 +520,23 @@ impl World {
             self.shell.pages[to].insert((action.component, target), written);
             results.push(result);
         }
-        let complete =
-            || Command::Complete { op: action.op, results: results.clone(), bytes: 1, duration: 1, detail: String::new() };
+        let complete = || Command::Complete {
+            op: action.op,
+            results: results.clone(),
+            bytes: 1,
+            duration: 1,
+            detail: String::new(),
+        };
+        if results.contains(&2) {
+            self.forget_given();
+        }
         self.run(complete()).unwrap();
         assert!(matches!(self.run(complete()), Err(Refusal::UnknownOperation(_))));
+        if aborted {
+            let component = self.core.state.component(action.component).unwrap();
+            let there = self.core.resident(action.tier_to, None, component).unwrap();
+            assert!(there.iter().all(|copy| !action.owners.contains(&copy.0)), "an aborted move arrived");
+        }
     }
 
     fn damage(&mut self, step: &Step) {
@@ -445,6 +545,7 @@ impl World {
         let copies = self.core.resident(tier, None, component).unwrap();
         let Some((owner, ..)) = copies.get(step.b as usize % copies.len().max(1)) else { return };
         let (slot, generation) = (*owner as u32, (owner >> 32) as u32);
+        self.forget_given();
         self.run(Command::Damaged { tier, slot, generation }).unwrap();
         let served = self.core.resident(tier, None, component).unwrap();
         assert!(served.iter().all(|copy| copy.0 != *owner), "a damaged copy is still served");
@@ -459,23 +560,41 @@ impl World {
             Command::Reserve { receipt: u64::MAX - step.a as u64, pages: u32::MAX, start: None },
             Command::Commit { op: u64::MAX, key: none(), skip: 0, start: u32::MAX, pages: u32::MAX },
             Command::Abort { op: u64::MAX, reason: Reason::None },
-            Command::Complete { op: u64::MAX, results: vec![9], bytes: u64::MAX, duration: i64::MIN, detail: String::new() },
+            Command::Complete {
+                op: u64::MAX,
+                results: vec![9],
+                bytes: u64::MAX,
+                duration: i64::MIN,
+                detail: String::new(),
+            },
             Command::Unpin { lease: u64::MAX },
             Command::CloseSession { session: "nobody".into() },
             Command::Flush { session: String::new(), owner: String::new() },
             Command::Retire { namespace: 99 },
             Command::Share { session: "s0".into(), forks: 0, ttl: 1, owner: String::new() },
             Command::Expect { session: "nobody".into(), at: 1 },
-            Command::Observe { receipt: u64::MAX, key: none(), skip: 9, start: 9, blocks: vec![1, 1], component: 0 },
+            Command::Observe {
+                receipt: u64::MAX,
+                key: none(),
+                skip: 9,
+                start: 9,
+                blocks: vec![1, 1],
+                component: 0,
+            },
         ];
         assert!(self.run(nonsense[step.b as usize % nonsense.len()].clone()).is_err());
         let far = Command::Acquire {
-            session: "s0".into(), request: "r".into(), namespace: 0, skip: u32::MAX, key: none(), grid: 1,
+            session: "s0".into(),
+            request: "r".into(),
+            namespace: 0,
+            skip: u32::MAX,
+            key: none(),
+            grid: 1,
         };
         assert!(self.run(far).is_err());
         if let Some(request) = self.requests.first() {
             let (receipt, held) = (request.receipt, request.held);
-            if let Some((op, ..)) = request.reserved.clone() {
+            if let Some(Reserved { op, .. }) = request.reserved.clone() {
                 let bad = Command::Commit { op, key: bytes(&[9, 9, 9]), skip: 0, start: held + 1, pages: 1 };
                 assert!(self.run(bad).is_err());
                 let far = Command::Commit { op, key: bytes(&[9, 9]), skip: held + 1, start: held, pages: 0 };
@@ -488,12 +607,18 @@ impl World {
 
     pub fn verify(&mut self) {
         self.core.check().unwrap();
+        self.check_given();
         for c in self.core.state.slotted().collect::<Vec<_>>() {
             let name = self.core.state.components[c].name;
             for tier in Tier::ALL {
                 for (_, page, _, digest) in self.core.resident(*tier, None, c).unwrap() {
                     let tag = self.shell.pages[*tier as usize].get(&(name, page));
-                    assert_eq!(tag, Some(&digest), "page {page} of {name} on {} has other bytes", tier.name());
+                    assert_eq!(
+                        tag,
+                        Some(&digest),
+                        "page {page} of {name} on {} has other bytes",
+                        tier.name()
+                    );
                 }
             }
         }
