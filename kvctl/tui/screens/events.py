@@ -19,6 +19,7 @@ _STYLES = {
     ("canary", "violation"): "bold $error",
     ("gap", ""): "bold $error",
     ("evict", "lost"): "$error",
+    ("evict", "gone"): "$error",
     ("evict", "kept"): "$warning",
     ("hint", ""): "$accent",
     ("lease", ""): "$accent",
