@@ -139,7 +139,7 @@ class Hints(Observing):
         slots = self.about(path)
         missing = sum(slot.best == STORAGE for slot in slots)
         if not missing:
-            stored = any(slot.best for slot in slots)
+            stored = any(slot.best for slot in self.along(FULL, path))
             reason = "nothing_to_do" if stored else "not_stored"
             return Outcome("rejected", reason, 0, length(path), 0)
         self.wait("prefetch", HOST, name, path)
