@@ -7,9 +7,16 @@ export KVCTL_MODELS ?= $(CURDIR)/build/models
 
 RUST := $(shell find runtime/core/src -name '*.rs') runtime/core/Cargo.toml runtime/core/Cargo.lock
 CORE := runtime/_core.abi3.so
+CRATE := --manifest-path runtime/core/Cargo.toml
+RANDOM_COMMANDS := cargo test --quiet --release $(CRATE) --test random_commands
+# Of four properties with 80 steps on average: a million commands (two CPU minutes), and a hundred
+# million (three CPU hours).
+CASES ?= 3200
+SOAK_CASES ?= 320000
+GOLDEN_PATH := .:tests:tests/unit/runtime/core
 BENCHES := $(patsubst tests/bench/%.py,bench-%,$(filter-out %/__init__.py %/report.py,$(wildcard tests/bench/*.py)))
 
-.PHONY: help setup demo test test-core test-python lint format bench $(BENCHES) soak peers engines clean
+.PHONY: help setup demo test test-core test-python lint format bench $(BENCHES) soak mutants golden peers engines clean
 
 help:  ## this list
 	@grep -hE '^[a-z -]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 14
@@ -38,7 +45,8 @@ demo: setup  ## the main job: a real model served through the cache, seen from k
 test: test-core test-python  ## the whole suite
 
 test-core: setup
-	cargo test --quiet --manifest-path runtime/core/Cargo.toml
+	cargo test --quiet $(CRATE)
+	PROPTEST_CASES=$(CASES) $(RANDOM_COMMANDS)
 
 test-python: setup
 	$(BIN)/python -m pytest $(TESTS)
@@ -63,8 +71,16 @@ $(BENCHES): bench-%: setup
 bench-core: peers
 
 soak: setup  ## long random runs
-	PROPTEST_CASES=20000 cargo test --release --quiet --manifest-path runtime/core/Cargo.toml --test random_commands
+	$(BIN)/python -m tests.fuzz.boundary --seconds 600
+	PROPTEST_CASES=$(SOAK_CASES) $(RANDOM_COMMANDS)
 	KVCTL_SOAK=1 $(BIN)/python -m pytest tests/unit/runtime tests/integration
+
+mutants: setup  ## breaks each invariant of the core on purpose; the random commands must see it
+	$(BIN)/python -m tests.mutants.run $(MUTANTS)
+
+golden: setup  ## writes tests/golden again: only before a release, when the log itself changes
+	PYTHONPATH=$(GOLDEN_PATH) $(BIN)/python -m played
+	PYTHONPATH=$(GOLDEN_PATH) $(BIN)/python tests/golden/make_log.py
 
 peers engines: setup  ## other systems to compare with, or to run inside, each in its own environment under build/
 	$(BIN)/python tests/environments.py $@

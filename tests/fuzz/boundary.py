@@ -5,6 +5,7 @@ changed nothing, `check()` holds, a replica follows, nothing is held when everyb
 long run neither grows nor leaves a thread.
 
     python -m tests.fuzz.boundary --seconds 60 --seed 1
+    python -m tests.fuzz.boundary --seed 1 --life 7      that life alone, told call by call
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import argparse
 import gc
 import os
 import random
+import reprlib
 import secrets
 import sys
 import time
@@ -108,8 +110,8 @@ def hostile_components(rng: random.Random) -> None:
 class Life:
     """One core, from its making until everybody has let go of it."""
 
-    def __init__(self, rng: random.Random, counted: Counter[str]) -> None:
-        self.rng, self.counted = rng, counted
+    def __init__(self, rng: random.Random, counted: Counter[str], told: bool = False) -> None:
+        self.rng, self.counted, self.told = rng, counted, told
         self.config = random_config(rng)
         options = {key: value for key, value in self.config.items() if key != "names"}
         if rng.random() < 0.3:
@@ -132,8 +134,9 @@ class Life:
             self.core.open_session(0, session)
         for step in range(CALLS):
             self.step()
-            if step % 16 == 0:
+            if self.told or step % 16 == 0:
                 self.core.check()
+            if step % 16 == 0:
                 self.fold()
         self.elsewhere()
         self.commands.let_go()
@@ -142,7 +145,7 @@ class Life:
         held = [pool for pool in self.core.pools() if pool.fenced or pool.leased]
         if held or self.core.sessions():
             raise Fault(f"still held after everybody let go: {held} {self.core.sessions()}")
-        if journal := self.core.journal():
+        if journal := self.commands.journal + self.core.journal():
             Whim.core = None
             whims = WHIM in self.config["policies"].values()
             if not whims and Core.replay(journal).state_hash() != self.core.state_hash():
@@ -159,6 +162,8 @@ class Life:
         before = core.state_hash(), core.observed_hash(), core.seq()
         answer = typed(getattr(core, name), *call[0], **call[1])
         refused = isinstance(answer, Exception)
+        if self.told:
+            print(f"{name} {reprlib.repr(call)[:300]}\n    {reprlib.repr(answer)}", flush=True)
         if refused and before != (core.state_hash(), core.observed_hash(), core.seq()):
             raise Fault(f"{name} was refused and changed the state: {answer}")
         self.counted[f"{'refused' if refused else 'obeyed'}{' spoilt' if spoilt else ''}"] += 1
@@ -205,18 +210,21 @@ class Life:
             typed(function, *args, **options)
 
 
+def live(seed: int, life: int, counted: Counter[str], told: bool = False) -> None:
+    Whim.draw = random.Random(f"{seed}/{life}/whim")
+    try:
+        Life(random.Random(f"{seed}/{life}"), counted, told).run()
+    except Exception as fault:
+        raise Fault(f"seed {seed}, life {life}: {fault!r}") from fault
+
+
 def fuzz(seconds: float, seed: int) -> Counter[str]:
     """Lives for so long; what was counted. A Fault names the life that it happened in."""
     counted: Counter[str] = Counter()
     started, life, warm = time.monotonic(), 0, 0
     before = threads()
     while time.monotonic() - started < seconds or life < 2:
-        rng = random.Random(f"{seed}/{life}")
-        Whim.draw = random.Random(f"{seed}/{life}/whim")
-        try:
-            Life(rng, counted).run()
-        except Exception as fault:
-            raise Fault(f"seed {seed}, life {life}: {fault!r}") from fault
+        live(seed, life, counted)
         life += 1
         if time.monotonic() - started < seconds / 4:
             Whim.core = None
@@ -237,11 +245,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--life", type=int, default=None)
     asked = parser.parse_args()
     seed = secrets.randbelow(2**31) if asked.seed is None else asked.seed
     print(f"seed {seed}", flush=True)
+    counted: Counter[str] = Counter()
     try:
-        counted = fuzz(asked.seconds, seed)
+        if asked.life is None:
+            counted = fuzz(asked.seconds, seed)
+        else:
+            live(seed, asked.life, counted, told=True)
     except Fault as fault:
         sys.exit(f"{fault}\n{traceback_of(fault)}")
     print(", ".join(f"{what} {count}" for what, count in sorted(counted.items())))

@@ -30,6 +30,8 @@ class Commands:
         self.leases: list[int] = []
         self.names = sorted(name.removeprefix("plan_") for name in dir(self) if "plan_" in name)
         self.block = 0
+        self.journal = b""
+        """What has been drained of it."""
 
     def plan(self, name: str) -> Call:
         self.now += 1
@@ -51,6 +53,8 @@ class Commands:
             self.receipts[receipt] = (text, max(held, args[3] + args[4]), session)
         elif isinstance(answer, Outcome) and answer.lease not in (0, *self.leases):
             self.leases.append(answer.lease)
+        elif name == "drain_journal":
+            self.journal += answer
         elif name == "actions":
             self.moves += answer
         elif name == "complete":
@@ -251,7 +255,7 @@ class Commands:
         return [self.session()], {}
 
     plan_pools = plan_sessions = plan_seq = plan_state_hash = plan_observed_hash = plan_actions
-    plan_check = plan_journal = plan_actions
+    plan_check = plan_journal = plan_drain_journal = plan_actions
 
     def let_go(self) -> None:
         """Give back everything that is held: what a stopping engine does."""

@@ -6,7 +6,7 @@ design's list of what must always hold (1 lifetime of pages, 2 splits, 3 failure
 each place:
 
     --- FILE IN runtime/core
-    text that stands there exactly once
+    text that stands there exactly once, however its lines are broken
     +++
     text instead
 """
@@ -43,9 +43,10 @@ class Mutant:
         found: dict[str, str] = {}
         for file, old, new in self.changes:
             text = found.get(file) or (core / file).read_text()
-            if text.count(old) != 1:
-                raise ValueError(f"{self.name}: {file} has {text.count(old)} times: {old}")
-            found[file] = text.replace(old, new)
+            places = list(re.finditer(r"\s+".join(map(re.escape, old.split())), text))
+            if len(places) != 1:
+                raise ValueError(f"{self.name}: {file} has {len(places)} times: {old}")
+            found[file] = text[: places[0].start()] + new + text[places[0].end() :]
         return found
 
 

@@ -21,7 +21,7 @@ from tests.mutants.mutant import CORE, Mutant, all_mutants
 
 BUILD = CORE.parents[1] / "build" / "mutants"
 SCRATCH = BUILD / "core"
-TEST = ["cargo", "test", "--quiet", "--release", "--test", "random_commands"]
+BUILT = ["cargo", "test", "--release", "--test", "random_commands", "--no-run"]
 CASES = 512
 """Of each property; the mutants that are there now need a few dozen."""
 SETTINGS = {
@@ -34,27 +34,46 @@ SETTINGS = {
 }
 
 
-def cargo(*options: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*TEST, *options],
-        cwd=SCRATCH,
-        env={**os.environ, **SETTINGS},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+def built() -> str:
+    """The program of the tests; "" when it does not build."""
+    options = {"cwd": SCRATCH, "env": {**os.environ, **SETTINGS}, "capture_output": True}
+    cargo = subprocess.run([*BUILT, "--quiet", "--message-format=json"], text=True, **options)
+    found = re.findall(r'"executable":"([^"]*random_commands[^"]*)"', cargo.stdout)
+    return found[-1] if found and not cargo.returncode else ""
 
 
 def verdict() -> tuple[str, str]:
-    """green, red or broken (it does not build), and the first thing that was said."""
-    built = cargo("--no-run")
-    if built.returncode:
-        return "broken", built.stdout.strip().splitlines()[0]
-    ran = cargo()
-    if not ran.returncode:
+    """green, red or broken (it does not build), and what the first property that fell said."""
+    program = built()
+    if not program:
+        return "broken", "it does not build"
+    listed = subprocess.run([program, "--list"], text=True, capture_output=True, check=True).stdout
+    names = re.findall(r"^(\w+): test$", listed, re.M)
+    running = {name: start(program, name) for name in names}
+    try:
+        while running:
+            ended = [name for name, test in running.items() if test.poll() is not None]
+            for name in ended:
+                if running.pop(name).returncode:
+                    said = re.search(r"panicked at [^\n]*\n([^\n]*)", output_of(name).read_text())
+                    return "red", said.group(1) if said else "it crashed"
+            time.sleep(0.1)
         return "green", ""
-    said = re.search(r"panicked at [^\n]*\n([^\n]*)", ran.stdout)
-    return "red", said.group(1) if said else ran.stdout.strip().splitlines()[-1]
+    finally:
+        for test in running.values():
+            test.kill()
+            test.wait()
+
+
+def start(program: str, name: str) -> subprocess.Popen[bytes]:
+    with output_of(name).open("w") as output:
+        command = [program, "--exact", name]
+        environment = {**os.environ, **SETTINGS}
+        return subprocess.Popen(command, env=environment, stdout=output, stderr=output)
+
+
+def output_of(name: str) -> Path:
+    return BUILD / f"{name}.log"
 
 
 def copy_core() -> None:

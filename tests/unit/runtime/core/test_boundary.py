@@ -93,10 +93,11 @@ class World(Driver):
 
 COMMANDS = sorted(World().commands())
 WITHOUT_ARGUMENTS = {
-    "actions", "check", "journal", "log", "observed_hash", "pools", "seq", "sessions", "state_hash"
+    "actions", "check", "drain_journal", "journal", "keyframe_begin", "log", "observed_hash",
+    "pools", "seq", "sessions", "state_hash",
 }  # fmt: skip
-ELSEWHERE = {"observe", "forget", "replay"}
-"""Tried in test_boundary_observed.py and, here, with journals."""
+ELSEWHERE = {"observe", "forget", "replay", "keyframe_slice"}
+"""Tried in test_boundary_observed.py, in test_keyframes.py and, here, with journals."""
 
 
 def test_every_method_is_tried():

@@ -3,7 +3,7 @@
 from array import array
 
 import pytest
-from driver import Driver
+from driver import Driver, pages
 from hostile_arguments import HOSTILE, REFUSALS, refused_everywhere
 
 from runtime._core import BadArgument, Component
@@ -79,6 +79,18 @@ def test_a_page_that_is_being_loaded_into_is_nobody_elses():
     core.check()
     assert [page for _, page, _ in core.table(receipt)] == [30]
     assert [page for _, page, _ in core.table(receipt, "swa")] == [30]
+
+
+def test_a_block_that_another_path_had_at_the_same_place_is_only_in_the_new_one():
+    """Found by tests/fuzz: the new path leaves the old one in the middle of a node."""
+    d = Driver("a", "b", device=0, host=8, observed_device=True)
+    old = d.acquire("a", [1, 2, 3])
+    d.core.observe(d.tick(), old.receipt, array("I", [1, 2, 3]), 0, [10, 11, 12])
+    new = d.acquire("b", [1])
+    d.core.observe(d.tick(), new.receipt, array("I", [1, 2, 9]), 1, [21, 12])
+    d.core.check()
+    assert pages(d.core.table(new.receipt)) == [10, 11, 12]
+    assert [page for _, page, *_ in d.core.copies(old.receipt)] == [10, 11]
 
 
 def test_every_number_of_a_page_is_taken_or_refused_and_none_is_a_fault():

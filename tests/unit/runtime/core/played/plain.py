@@ -1,30 +1,13 @@
-"""Writes tests/golden: a log and a journal that every later version reads to the same state.
+"""`full` alone, on three tiers that are owned: everything that the log tells apart."""
 
-`python tests/unit/runtime/core/played.py` writes version 1 again. Once released, a version is never
-written again: a change that breaks it needs a version 2 beside it.
-"""
-
-import json
 from array import array
-from pathlib import Path
 
 from driver import Driver
 
-from runtime._core import Core, Replica
-
-GOLDEN = Path(__file__).parents[3] / "golden"
-LOG, JOURNAL, STATE = (
-    GOLDEN / f"{name}_v1.{end}"
-    for name, end in [
-        ("log", "arrow"),
-        ("journal", "bin"),
-        ("state", "json"),
-    ]
-)
+from runtime._core import Core
 
 
-def played() -> Core:
-    """A core that has done everything that changes state, in every way that the log tells apart."""
+def play() -> Core:
     d = Driver(
         "a",
         "b",
@@ -96,21 +79,3 @@ def played() -> Core:
     core.reserve(d.tick(), held.receipt, 1)
     core.restore(d.tick(), held.receipt)
     return core
-
-
-def state_of(source: Core | Replica) -> dict[str, object]:
-    return {
-        "seq": source.seq(),
-        "state_hash": source.state_hash(),
-        "sessions": [[s.name, s.parent, s.pages, s.leases] for s in source.sessions()],
-        "pools": [[p.tier, p.capacity, p.used, p.fenced, p.leased] for p in source.pools()],
-    }
-
-
-if __name__ == "__main__":
-    core = played()
-    message = core.log().drain(10**6)
-    assert message
-    LOG.write_bytes(message.payload)
-    JOURNAL.write_bytes(core.journal())
-    STATE.write_text(json.dumps(state_of(core), indent=1) + "\n")

@@ -1,0 +1,4 @@
+from played import GOLDENS
+
+for golden in GOLDENS:
+    golden.write()
