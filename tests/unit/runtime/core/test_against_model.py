@@ -37,7 +37,7 @@ class CoreAgainstModel(Machine):
 
 TestCoreAgainstModel = CoreAgainstModel.TestCase
 TestCoreAgainstModel.settings = settings(
-    max_examples=2000 if SOAK else 60,
+    max_examples=500 if SOAK else 60,
     stateful_step_count=120 if SOAK else 60,
     deadline=None,
     suppress_health_check=list(HealthCheck),

@@ -13,7 +13,7 @@ from walks import Walk
 
 SOAK = bool(os.environ.get("KVCTL_SOAK"))
 SETTINGS = settings(
-    max_examples=2000 if SOAK else 80,
+    max_examples=500 if SOAK else 80,
     stateful_step_count=120 if SOAK else 60,
     deadline=None,
     suppress_health_check=list(HealthCheck),
