@@ -163,7 +163,8 @@ impl Core {
             let Some(record) = self.state.nodes.get(node) else { return Ok(()) };
             let runs = record.parts[c].slots.between(from, to);
             let slots: Vec<u32> = runs.flat_map(|placed| placed.slots().iter()).collect();
-            if slots.is_empty() {
+            // What stands on a path is held with it.
+            if slots.is_empty() || record.locks > 0 && self.state.shape(c) == Shape::Path {
                 continue;
             }
             for tier in Tier::ALL {

@@ -15,6 +15,7 @@ use super::answers::{
 use super::component::PyComponent;
 use super::errors::bad_argument;
 use super::guard::guard;
+use super::list::List;
 use super::log::PyLog;
 use super::policy::PythonPolicy;
 use super::text::Text;
@@ -142,7 +143,7 @@ fn make_policy(name: &str) -> Answer<Box<dyn Policy>> {
 impl PyCore {
     #[new]
     #[pyo3(signature = (*, engine, epoch, namespace, page_size, device, host = 0, storage = 0, page_bytes = 0,
-        key = Text::from("tokens"), components = Vec::new(), observed_device = false, secret = Vec::new(),
+        key = Text::from("tokens"), components = Vec::new(), observed_device = false, secret = List::default(),
         wall_offset = 0, now = 0, write_through = true, policies = HashMap::new(), admit_host = 1, admit_storage = 1,
         move_timeout = 0, defer_digests = None, pin_share = 0.5, ghosts = 4096, log_rows = 1 << 16, journal = false))]
     #[allow(clippy::too_many_arguments)]
@@ -158,7 +159,7 @@ impl PyCore {
         key: Text,
         components: Vec<PyComponent>,
         observed_device: bool,
-        secret: Vec<u8>,
+        secret: List<u8>,
         wall_offset: i64,
         now: i64,
         write_through: bool,
@@ -203,7 +204,7 @@ impl PyCore {
             page_size,
             components: std::iter::once(full).chain(components.into_iter().map(|c| c.0)).collect(),
             observed_device,
-            secret,
+            secret: secret.0,
             wall_offset,
             now,
             write_through,
@@ -310,7 +311,8 @@ impl PyCore {
     }
 
     #[pyo3(signature = (now, receipt, into = None))]
-    fn restore(&self, now: i64, receipt: u64, into: Option<Vec<u32>>) -> PyResult<PyRestore> {
+    fn restore(&self, now: i64, receipt: u64, into: Option<List<u32>>) -> PyResult<PyRestore> {
+        let into = into.map(|into| into.0);
         expect!(self, now, Restore, Command::Restore { receipt, into })
     }
 
@@ -361,7 +363,7 @@ impl PyCore {
         receipt: u64,
         tokens: &Bound<'_, PyAny>,
         start: u32,
-        blocks: Vec<u32>,
+        blocks: List<u32>,
         skip: u32,
         component: Text,
     ) -> PyResult<PyCommit> {
@@ -371,14 +373,14 @@ impl PyCore {
             self,
             now,
             Commit,
-            Command::Observe { receipt, key: tokens.as_cow(), skip, start, blocks, component }
+            Command::Observe { receipt, key: tokens.as_cow(), skip, start, blocks: blocks.0, component }
         )
     }
 
     #[pyo3(signature = (now, blocks, component = Text::from("full")))]
-    fn forget(&self, now: i64, blocks: Vec<u32>, component: Text) -> PyResult<u64> {
+    fn forget(&self, now: i64, blocks: List<u32>, component: Text) -> PyResult<u64> {
         let component = self.inner()?.component(&component)? as u32;
-        expect!(self, now, Number, Command::Forget { blocks, component })
+        expect!(self, now, Number, Command::Forget { blocks: blocks.0, component })
     }
 
     #[pyo3(signature = (now, op, reason = Text::from("aborted")))]
@@ -397,12 +399,14 @@ impl PyCore {
         &self,
         now: i64,
         op: u64,
-        results: Vec<u8>,
+        results: List<u8>,
         bytes: u64,
         duration: i64,
         detail: Text,
     ) -> PyResult<()> {
-        Ok(self.run(now, Command::Complete { op, results, bytes, duration, detail: detail.0 }).map(|_| ())?)
+        Ok(self
+            .run(now, Command::Complete { op, results: results.0, bytes, duration, detail: detail.0 })
+            .map(|_| ())?)
     }
 
     fn damaged(&self, now: i64, tier: Text, slot: u32, generation: u32) -> PyResult<bool> {

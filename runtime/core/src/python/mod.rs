@@ -5,6 +5,7 @@ mod component;
 mod core;
 mod errors;
 mod guard;
+mod list;
 mod log;
 mod memory;
 mod policy;
@@ -18,17 +19,18 @@ use pyo3::types::PyBytes;
 use crate::columns::SCHEMA;
 use crate::digest::{page_digests as digest_pages, root_digest};
 use crate::names::{KeyKind, Kind, Phase, Reason};
+use list::List;
 use text::Text;
 use tokens::Tokens;
 
 #[pyfunction]
-#[pyo3(signature = (tokens, page_size, namespace, secret = Vec::new()))]
+#[pyo3(signature = (tokens, page_size, namespace, secret = List::default()))]
 fn page_digests<'py>(
     py: Python<'py>,
     tokens: &Bound<'_, PyAny>,
     page_size: usize,
     namespace: Text,
-    secret: Vec<u8>,
+    secret: List<u8>,
 ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
     if page_size == 0 {
         return Err(errors::bad_argument("page_size is 0; it must be at least 1 token"));
@@ -36,7 +38,7 @@ fn page_digests<'py>(
     let tokens = Tokens::read(tokens, KeyKind::Tokens)?;
     let width = page_size.saturating_mul(4);
     let mut digests = Vec::new();
-    let root = root_digest(&namespace, &secret);
+    let root = root_digest(&namespace, &secret.0);
     digest_pages(KeyKind::Tokens, &root, tokens.as_bytes(), width, &mut digests);
     Ok(digests.iter().map(|digest| PyBytes::new(py, digest)).collect())
 }

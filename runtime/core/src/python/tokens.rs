@@ -6,6 +6,7 @@ use pyo3::buffer::{Element, PyBuffer};
 use pyo3::prelude::*;
 
 use super::errors::bad_argument;
+use super::list::check_length;
 use crate::names::KeyKind;
 
 /// What a caller passes as `tokens`, as the bytes of a key: token ids, pairs of them, or digests.
@@ -139,6 +140,7 @@ where
     Vec<T>: for<'a> FromPyObject<'a, 'py>,
     T: for<'a> FromPyObject<'a, 'py>,
 {
+    check_length(object)?;
     object.extract().or_else(|_| {
         let items = object.try_iter().into_iter().flatten().flatten();
         let unfit = items.enumerate().find(|(_, item)| item.extract::<T>().is_err());
