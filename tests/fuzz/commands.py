@@ -40,6 +40,8 @@ class Commands:
 
     def heard(self, name: str, args: Sequence[Any], answer: Any) -> None:
         """What an answer to a planned call tells."""
+        # An array without dimensions is a number, too.
+        args = [arg.item() if isinstance(arg, np.ndarray) and not arg.ndim else arg for arg in args]
         if isinstance(answer, Match) and answer.receipt:
             self.receipts[answer.receipt] = (self.text, answer.pages, args[1])
         elif name == "hold":
