@@ -40,7 +40,8 @@ class CoreError(Exception):
     """The root of everything the core refuses. The state is as it was before the call."""
 
 class BadArgument(CoreError, ValueError):
-    """A wrong type, shape, size, name or range; the message has the value."""
+    """A wrong type, shape, size, name or range; the message has the value. (Numbers that do not fit
+    into their 32 or 64 bits are OverflowError, other types TypeError, as everywhere in Python.)"""
 
 class UnknownSession(CoreError): ...
 
@@ -150,7 +151,9 @@ class Restore:
     """How far a locked path has come up to the device."""
 
     ready: int
-    """The longest length, at most the locked one, that can be resumed from the device alone."""
+    """The longest length, at most the locked one, that can be resumed from the device alone, and is
+    held: when the window or checkpoint at the lock's end did not come, the lock becomes shorter.
+    0 while that is open (`pending`)."""
     pending: int
     """Pages for which a move is in flight. When 0, `ready` grows no further."""
     ops: list[int]
@@ -196,8 +199,8 @@ class Outcome:
     outcome: str
     """accepted | clipped | deferred | rejected. A deferred one is later completed in the log."""
     reason: str
-    """"" or why it was clipped or rejected: no_room, budget, locked, leased, shared, not_stored,
-    nothing_to_do."""
+    """"" or why it was clipped, rejected or covers less: no_room, budget, locked, leased, shared,
+    not_stored, in_flight, nothing_to_do."""
     pages: int
     """Pages that the hint now covers (pinned), moved or has dropped at once."""
     asked: int
@@ -276,7 +279,8 @@ class Core:
     digests (any bytes; b"" shares keys with everybody). page_bytes: bytes of one page of `full`.
     engine: name shown to operators. wall_offset: added to `now` to give the log's `ts` (wall clock,
     ns since 1970). write_through: back up new pages to the host, and offload backed-up pages to
-    storage, as they appear; admit_host, admit_storage: from this use on. policies: eviction policy
+    storage, as they appear; admit_host, admit_storage: what has been used so often, when next a
+    request commits on its path. policies: eviction policy
     by tier, one of `POLICIES` or "module.path:Class", a class of the user's with
     on_insert(item, facts) -> int, on_hit(item, facts) -> int, on_remove(item, identity, evicted)
     and, if it wants, on_victim(item, facts) -> int | None (a new score is a second chance); the
@@ -375,7 +379,7 @@ class Core:
         """One more lock on what a lock holds; returns its own receipt. Counts as a use."""
 
     def release(self, now: int, receipt: int) -> None:
-        """Give a lock back, exactly once."""
+        """Give a lock back, exactly once. A reservation of its that is still open ends as aborted."""
 
     def restore(self, now: int, receipt: int, into: Sequence[int] | None = None) -> Restore:
         """Start what is needed to bring the locked path to the device: prefetch for pages that only

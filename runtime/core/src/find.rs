@@ -380,7 +380,7 @@ impl Core {
     }
 
     /// The key of one page of a path.
-    fn key_at(&self, node: u32, page: u32) -> Vec<u8> {
+    pub(crate) fn key_at(&self, node: u32, page: u32) -> Vec<u8> {
         let found = self.state.upward(node).find(|(_, n)| n.start <= page);
         let key =
             found.map(|(id, n)| self.keys.of(id, page - n.start).flatten().take(self.keys.width()).copied());

@@ -52,8 +52,8 @@ impl Core {
             return Err(Refusal::BadArgument(format!("this runtime owns no {} tier to pin in", tier.name())));
         }
         let (node, asked) = self.session_path(&session);
-        if asked == 0 {
-            return self.answer("pin", Phase::Rejected, Reason::NotStored, &session, owner, (0, 0, 0));
+        if self.path_where(node, |s| !s.is_gone()).is_empty() {
+            return self.answer("pin", Phase::Rejected, Reason::NotStored, &session, owner, (0, asked, 0));
         }
         let node = self.grantable(node, tier)?;
         let granted = self.state.path_pages(node);

@@ -70,9 +70,47 @@ impl Core {
                 self.forget(blocks, c)?;
             }
         }
-        let restore = self.bring_to_device(receipt, into)?;
+        let mut restore = self.bring_to_device(receipt, into)?;
+        self.hold_ready(receipt, &mut restore)?;
         self.settle()?;
         Ok(restore)
+    }
+
+    /// What is said to be ready is held. A lock lists the windows and checkpoints of its own end; where these did not
+    /// come, or another has made them since, it now ends where the device can be resumed, and lists what that needs.
+    fn hold_ready(&mut self, receipt: u64, restore: &mut Restore) -> Answer<()> {
+        if self.state.of_shape(Shape::Spot).next().is_none() {
+            return Ok(());
+        }
+        let node = self.receipt_node(receipt)?;
+        let length = self.state.path_pages(node);
+        let sorted = |mut slots: Vec<u32>| {
+            slots.sort_unstable();
+            slots
+        };
+        let held = sorted(self.state.receipts.get(&receipt).map(|r| r.spots.clone()).unwrap_or_default());
+        if restore.ready == length && sorted(self.state.needed_spots(node)) == held {
+            return Ok(());
+        }
+        if restore.pending > 0 {
+            restore.ready = 0;
+            return Ok(());
+        }
+        let (root, path) = (self.root_of(node), self.state.path(node));
+        let end = self.cut(root, &path, restore.ready)?;
+        let left: Vec<u8> = (restore.ready..length).flat_map(|page| self.key_at(node, page)).collect();
+        let mut row = Row::new(Kind::Lock, Phase::Extend);
+        (row.receipt, row.node, row.end_page) = (Some(receipt), Some(end), Some(restore.ready));
+        row.reason = Reason::ComponentGap;
+        self.emit(row)?;
+        if let Some(live) = self.live.get_mut(&receipt) {
+            live.tail = left.into_iter().chain(live.tail.iter().copied()).collect();
+            live.from = restore.ready;
+            if restore.ready < length {
+                live.branch = live.branch.max(length);
+            }
+        }
+        Ok(())
     }
 
     /// Start what brings the locked path to the device, as far as it can be resumed there.

@@ -2,7 +2,7 @@
 //! what the engine is and what must come out, then slices of records. Whoever has all parts can fold what comes
 //! after (`rebuild`).
 //!
-//! Integers are little-endian, text and lists length-prefixed (`wire`). First part: `MAGIC`, then `Header`. Others:
+//! Integers are little-endian, text and lists length-prefixed (`wire`). First part: `MAGIC`, `Header`, and the XXH3-64 of both. Others:
 //! the part's number (u32), then stretches to the end of the part, each a section (u8), a count (u32) and so many
 //! items. Sections are in the order of `Section`. Items with numbers have all of them from 0 on, each beginning with
 //! its `Life` (u32): numbers that are free say how often they were used, since a record's hash does. What follows
@@ -11,6 +11,8 @@
 
 mod encoding;
 mod rebuild;
+
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::arena::Life;
 use crate::core::Core;
@@ -82,6 +84,8 @@ impl State {
         ];
         let mut header = MAGIC.to_vec();
         Header::of(self, engine, epoch, counts).put(&mut header);
+        // The records have their hash; what else is said has this one.
+        xxh3_64(&header).put(&mut header);
         self.keyframe = Some(Keyframe { header, ..Keyframe::default() });
         self.seq
     }

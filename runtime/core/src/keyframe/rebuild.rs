@@ -13,6 +13,7 @@ use crate::row::Row;
 use crate::state::{Applied, State};
 use crate::table::{Key, Table};
 use crate::wire::Wire;
+use xxhash_rust::xxh3::xxh3_64;
 
 impl Replica {
     /// A replica that goes on where a keyframe was begun. `parts`: all of them, in order. Refused when they are
@@ -52,6 +53,7 @@ fn rebuild(parts: &[impl AsRef<[u8]>]) -> Result<Replica, String> {
 }
 
 fn read_header(mut bytes: &[u8]) -> Result<Header, String> {
+    let whole = bytes;
     let (family, version) = MAGIC.split_at(MAGIC.len() - 1);
     let rest = bytes.strip_prefix(family).ok_or("the first part does not begin as one")?;
     if !rest.starts_with(version) {
@@ -59,7 +61,11 @@ fn read_header(mut bytes: &[u8]) -> Result<Header, String> {
     }
     bytes = &rest[1..];
     let header = Header::get(&mut bytes).ok_or("the first part cannot be read")?;
-    if bytes.is_empty() { Ok(header) } else { Err("the first part is too long".into()) }
+    let said = &whole[..whole.len() - bytes.len()];
+    match u64::get(&mut bytes) {
+        Some(hash) if hash == xxh3_64(said) && bytes.is_empty() => Ok(header),
+        _ => Err("the first part is damaged".into()),
+    }
 }
 
 impl Header {

@@ -95,13 +95,12 @@ def test_a_window_that_finds_no_room_shortens_the_prefix_for_all():
     d.fill("b", 6)
     restored = d.core.restore(d.tick(), match.receipt)
     assert (restored.ready, restored.pending, d.core.actions()) == (2, 0, [])
-    assert d.core.table(match.receipt, "swa") == []
-    # It goes on from there; what it computes again is full's already.
+    assert d.core.table(match.receipt, "swa") == [(2, 0, 2)]  # what is ready is held
+    # It would go on from there, but not at the cost of what it reads.
     d.release(below)
     got = d.core.reserve(d.tick(), match.receipt, 2, start=restored.ready)
-    done = d.core.commit(d.tick(), got.op, array("I", range(4)), 2, 2)
-    assert (done.healed + done.duplicate, done.inserted) == (2, 0)
-    assert sum(n for *_, n in d.core.table(match.receipt, "swa")) == 2
+    assert got.pages == 0
+    assert d.core.table(match.receipt, "swa") == [(2, 0, 2)]
 
 
 def test_a_window_that_does_not_arrive_shortens_the_prefix_for_all():
@@ -117,7 +116,7 @@ def test_a_window_that_does_not_arrive_shortens_the_prefix_for_all():
     d.core.complete(d.tick(), load.op, bytes([1, 0]))
     restored = d.core.restore(d.tick(), match.receipt)
     assert (restored.ready, restored.pending) == (3, 0)  # 1 and 2 are there
-    assert sum(n for *_, n in d.core.table(match.receipt, "swa")) == 1
+    assert sum(n for *_, n in d.core.table(match.receipt, "swa")) == 2
 
 
 def test_pages_that_somebody_reads_are_not_replaced_when_a_window_is_computed_again():
@@ -470,3 +469,18 @@ def test_a_hit_is_a_use_of_the_state_it_resumes_from_and_of_no_other():
     assert d.at("device", "mamba", "one") == list(range(1, 10))
     assert found(d, range(10), "one")[0] == 10
     assert found(d, [100], "two")[0] == 1
+
+
+def test_what_a_restore_calls_ready_is_held_and_cannot_be_evicted():
+    """hybrid-03: the boundary that is valid for all is held, for who goes on from there."""
+    d = Case("s", device=8, components=[Component("m", "mamba", interval=1, device=8)])
+    d.serve("s", [1, 2, 3])
+    lock = d.acquire("s", [1, 2, 3])
+    ((owner, *_),) = d.core.copies(lock.receipt, "m")
+    assert d.core.damaged(d.tick(), "device", owner & 0xFFFFFFFF, owner >> 32)
+    restored = d.core.restore(d.tick(), lock.receipt)
+    assert (restored.ready, restored.pending) == (2, 0)
+    assert [count for _, _, count in d.core.table(lock.receipt, "m")] == [1]
+    d.core.evict(d.tick(), "device", 8, "m")
+    assert d.core.restore(d.tick(), lock.receipt).ready == 2
+    d.core.check()

@@ -32,8 +32,8 @@ class Hints(Observing):
         if ttl <= 0 or tier not in self.owned() or not self.capacity[FULL][tier]:
             raise Refused("BadArgument")
         asked = length(path)
-        if not asked:
-            return Outcome("rejected", "not_stored", 0, 0, 0)
+        if all(self.gone(slot) for slot in self.along(FULL, path)):
+            return Outcome("rejected", "not_stored", 0, asked, 0)
         granted = self.grantable(path, tier)
         if not granted:
             return Outcome("rejected", "budget", 0, asked, 0)

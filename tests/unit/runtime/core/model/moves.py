@@ -19,6 +19,7 @@ from .records import (
     Refused,
     Slot,
     Way,
+    length,
 )
 
 Wanted = Callable[[Slot], bool]
@@ -106,9 +107,28 @@ class Moves(Holds):
             for name in self.families:
                 for block in into:
                     self.forget_block(name, block)
-        up = self.bring_up(lock, into)
+        ready, pending, started = self.bring_up(lock, into)
+        ready = self.hold_ready(lock, ready, pending)
         self.settle()
-        return up
+        return ready, pending, started
+
+    def hold_ready(self, lock: Lock, ready: int, pending: int) -> int:
+        """What is said to be ready is held: where the spots of the lock's end did not come, or
+        others have made them since, the lock ends where the device can be resumed."""
+        if all(family.path for family in self.families.values()):
+            return ready
+        whole = length(lock.path)
+        held = {id(slot) for slot in lock.holds}
+        if ready == whole and {id(slot) for slot in self.spots(lock.path)} == held:
+            return ready
+        if pending:
+            return 0
+        lock.path = lock.path[: ready + 1]
+        self.cut(lock.path)
+        self.hold(lock)
+        if ready < whole:
+            lock.branch = max(lock.branch, whole)
+        return ready
 
     def claim(self, blocks: list[int], components: list[str]) -> None:
         """Blocks of the engine that are named together must differ, and none may be loaded into."""
