@@ -309,7 +309,7 @@ class Core:
         wall_offset: int = 0,
         now: int = 0,
         write_through: bool = True,
-        policies: Mapping[str, str] = {},  # noqa: B006
+        policies: Mapping[str, str] = {},
         admit_host: int = 1,
         admit_storage: int = 1,
         move_timeout: int = 0,
@@ -379,7 +379,7 @@ class Core:
         """One more lock on what a lock holds; returns its own receipt. Counts as a use."""
 
     def release(self, now: int, receipt: int) -> None:
-        """Give a lock back, exactly once. A reservation of its that is still open ends as aborted."""
+        """Give a lock back, exactly once. Its reservation, when one is open, ends as aborted."""
 
     def restore(self, now: int, receipt: int, into: Sequence[int] | None = None) -> Restore:
         """Start what is needed to bring the locked path to the device: prefetch for pages that only
@@ -417,8 +417,8 @@ class Core:
         skip: the tokens begin at this page, at or before the end of the locked path."""
 
     def evict(self, now: int, tier: Tier, pages: int, component: str = "full") -> int:
-        """Make `pages` more pages of a tier free ahead of need, as far as nobody holds them; returns
-        how many went."""
+        """Make `pages` more pages of a tier free ahead of need, as far as nobody holds them.
+        Returns how many went."""
 
     # a device that the engine owns
     def observe(
@@ -541,7 +541,7 @@ class Core:
         """128-bit multiset hash of all records, as 32 hex digits."""
 
     def observed_hash(self) -> str:
-        """The same of what is believed about a device that the engine owns; no part of the other."""
+        """The same of what is believed about a device that the engine owns; no part of that."""
 
     def check(self) -> None:
         """Prove every invariant of the state and of every index derived from it; CoreError names

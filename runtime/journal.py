@@ -1,4 +1,4 @@
-"""The journal of an engine's core in a file: every command and completion with its moment, in order.
+"""The journal of an engine's core in a file: every command and completion, with its moment.
 
 `python -m runtime.journal FILE` plays it again from nothing and prints the state_hash that comes
 out, which is the engine's at the last whole command in the file.

@@ -469,7 +469,8 @@ impl World {
             return;
         }
         let from = step.a % self.next_block;
-        let component = step.b % self.core.state.components.len() as u32;
+        let slotted: Vec<usize> = self.core.state.slotted().collect();
+        let component = slotted[step.b as usize % slotted.len()] as u32;
         let blocks: Vec<u32> = (from..from + step.c % 8).collect();
         let name = self.core.state.components[component as usize].name;
         self.run(Command::Forget { blocks: blocks.clone(), component }).unwrap();
