@@ -153,7 +153,7 @@ class Restore:
     ready: int
     """The longest length, at most the locked one, that can be resumed from the device alone, and is
     held: when the window or checkpoint at the lock's end did not come, the lock becomes shorter.
-    0 while that is open (`pending`)."""
+    0 while that is open (`pending`, or a reservation of this lock's)."""
     pending: int
     """Pages for which a move is in flight. When 0, `ready` grows no further."""
     ops: list[int]

@@ -7,7 +7,7 @@ use crate::core::{Core, For, group};
 use crate::digest::Digest;
 use crate::families::Shape;
 use crate::names::{Kind, Name, Phase, Reason, Tier};
-use crate::records::NONE;
+use crate::records::{NONE, Op};
 use crate::refusal::{Answer, Refusal};
 use crate::row::Row;
 use crate::runs::{Run, Runs};
@@ -92,7 +92,9 @@ impl Core {
         if restore.ready == length && sorted(self.state.needed_spots(node)) == held {
             return Ok(());
         }
-        if restore.pending > 0 {
+        // Who has reserved computes on from the lock as it was.
+        let computes = |op: &Op| op.kind == Kind::Alloc && op.receipt == Some(receipt);
+        if restore.pending > 0 || self.state.ops.iter().any(|(_, op)| computes(op)) {
             restore.ready = 0;
             return Ok(());
         }
@@ -518,7 +520,7 @@ impl Core {
         if self.config.move_timeout == 0 {
             return Ok(());
         }
-        let late = |op: &crate::records::Op| op.deadline > 0 && op.deadline <= self.now && !op.draining;
+        let late = |op: &Op| op.deadline > 0 && op.deadline <= self.now && !op.draining;
         let late: Vec<(u64, Kind)> =
             self.state.ops.iter().filter(|(_, op)| late(op)).map(|(id, op)| (*id, op.kind)).collect();
         for (id, kind) in late {

@@ -489,6 +489,28 @@ impl World {
         let Reply::Restore(up) = self.run(Command::Restore { receipt, into }).unwrap() else { panic!() };
         assert!(up.ready <= self.core.table(receipt, 0).unwrap().iter().map(|r| r.2).sum());
         assert!(up.ready <= held);
+        let end = self.core.state.path_pages(self.core.state.receipts.get(&receipt).unwrap().node);
+        assert!(
+            end == held || up.pending == 0 && end == up.ready,
+            "a lock ends at {end}, not at {up:?} of {held}"
+        );
+        let request = self.requests.iter_mut().find(|request| request.receipt == receipt).unwrap();
+        if end < held {
+            // What is ready is less than what was held: the lock is about that from now on.
+            (request.held, request.given) = (end, Vec::new());
+        }
+        if up.ready > 0 {
+            self.check_ready(receipt, up.ready);
+        }
+    }
+
+    /// What is said to be ready is there, held, and on the device, whatever component one asks.
+    fn check_ready(&self, receipt: u64, ready: u32) {
+        for c in self.core.state.slotted() {
+            let pages: u32 = self.core.table(receipt, c).unwrap().iter().map(|run| run.2).sum();
+            let needed = self.core.state.components[c].family.needs(ready);
+            assert!(pages as usize >= needed.len(), "{pages} pages of component {c} for {needed:?}");
+        }
     }
 
     fn end(&mut self, step: &Step) {

@@ -121,7 +121,7 @@ class Moves(Holds):
         held = {id(slot) for slot in lock.holds}
         if ready == whole and {id(slot) for slot in self.spots(lock.path)} == held:
             return ready
-        if pending:
+        if pending or any(reserved.lock is lock for reserved in self.reserved):
             return 0
         lock.path = lock.path[: ready + 1]
         self.cut(lock.path)
