@@ -68,8 +68,10 @@ impl Core {
     fn strangers(&self, computed: &Computed, component: usize, blocks: &[u32]) -> Vec<u32> {
         let (end, path) = (computed.path.end(), computed.range.start..);
         let same = |(page, block): &(u32, u32)| {
+            // The node in which the path ends may go on, as another path.
+            let here = *page < computed.path.pages;
             let slot = self.state.slot_at(end, component, *page).and_then(|s| self.state.slots.get(s));
-            slot.is_some_and(|slot| slot.page(Tier::Device) == *block)
+            here && slot.is_some_and(|slot| slot.page(Tier::Device) == *block)
         };
         path.zip(blocks.iter().copied()).filter(|pair| !same(pair)).map(|(_, block)| block).collect()
     }

@@ -143,7 +143,7 @@ fn make_policy(name: &str) -> Answer<Box<dyn Policy>> {
 impl PyCore {
     #[new]
     #[pyo3(signature = (*, engine, epoch, namespace, page_size, device, host = 0, storage = 0, page_bytes = 0,
-        key = Text::from("tokens"), components = Vec::new(), observed_device = false, secret = List::default(),
+        key = Text::from("tokens"), components = List::default(), observed_device = false, secret = List::default(),
         wall_offset = 0, now = 0, write_through = true, policies = HashMap::new(), admit_host = 1, admit_storage = 1,
         move_timeout = 0, defer_digests = None, pin_share = 0.5, ghosts = 4096, log_rows = 1 << 16, journal = false))]
     #[allow(clippy::too_many_arguments)]
@@ -157,7 +157,7 @@ impl PyCore {
         storage: u32,
         page_bytes: u64,
         key: Text,
-        components: Vec<PyComponent>,
+        components: List<PyComponent>,
         observed_device: bool,
         secret: List<u8>,
         wall_offset: i64,
@@ -202,7 +202,7 @@ impl PyCore {
             namespace: namespace.0,
             key,
             page_size,
-            components: std::iter::once(full).chain(components.into_iter().map(|c| c.0)).collect(),
+            components: std::iter::once(full).chain(components.0.into_iter().map(|c| c.0)).collect(),
             observed_device,
             secret: secret.0,
             wall_offset,

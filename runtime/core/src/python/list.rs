@@ -8,8 +8,13 @@ use super::errors::bad_argument;
 
 const MOST_ITEMS: usize = 1 << 26;
 
-#[derive(Default)]
 pub struct List<T>(pub Vec<T>);
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        List(Vec::new())
+    }
+}
 
 impl<'py, T> FromPyObject<'_, 'py> for List<T>
 where
