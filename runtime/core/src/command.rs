@@ -192,16 +192,26 @@ impl Core {
             Command::CloseGroup { group } => Reply::Number(self.close_group(group)?),
             Command::OpenNamespace { name } => Reply::Number(self.open_namespace(name)? as u64),
             Command::Retire { namespace } => Reply::Number(self.retire(*namespace)?),
-            Command::Observe { receipt, key, skip, start, blocks, component } => {
-                Reply::Commit(self.observe(*receipt, key, *skip, *start, blocks, *component as usize)?)
+            Command::Observe { receipt, key, skip, start, blocks, component } => Reply::Commit(
+                self.observe(*receipt, key, *skip, *start, blocks, self.slotted(*component)?)?,
+            ),
+            Command::Forget { blocks, component } => {
+                Reply::Number(self.forget(blocks, self.slotted(*component)?)?)
             }
-            Command::Forget { blocks, component } => Reply::Number(self.forget(blocks, *component as usize)?),
             Command::Hold { receipt } => Reply::Number(self.hold(*receipt)?),
             Command::Evict { tier, pages, component } => {
-                Reply::Number(self.evict(*tier, *pages, *component as usize)?)
+                Reply::Number(self.evict(*tier, *pages, self.slotted(*component)?)?)
             }
             Command::Tick {} => Reply::Number(self.tick()? as u64),
             Command::Note { note } => Reply::Number(self.note(note)?),
+        })
+    }
+
+    /// A component with pages of its own, as a command names it.
+    fn slotted(&self, component: u32) -> Answer<usize> {
+        let found = self.state.slotted().find(|known| *known == component as usize);
+        found.ok_or_else(|| {
+            Refusal::BadArgument(format!("component {component} has no pages, or does not exist"))
         })
     }
 

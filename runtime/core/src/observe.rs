@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::compute::{Commit, Computed, pair};
 use crate::core::Core;
 use crate::names::{Kind, Phase, Reason, Tier};
-use crate::records::FULL;
+use crate::records::{FULL, NONE};
 use crate::refusal::{Answer, Refusal};
 use crate::row::Row;
 use crate::runs::{Run, Runs};
@@ -53,6 +53,9 @@ impl Core {
         named.sort_unstable();
         if named.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err(Refusal::BadArgument("a block is named twice".into()));
+        }
+        if named.last() == Some(&NONE) {
+            return Err(Refusal::BadArgument(format!("block {NONE} cannot be: the number stands for none")));
         }
         let loads =
             self.state.ops.iter().filter(|(_, op)| op.tier_to == Tier::Device && of(op.component as usize));

@@ -163,7 +163,7 @@ impl PyCore {
         wall_offset: i64,
         now: i64,
         write_through: bool,
-        policies: HashMap<String, String>,
+        policies: HashMap<Text, Text>,
         admit_host: u32,
         admit_storage: u32,
         move_timeout: i64,
@@ -183,7 +183,7 @@ impl PyCore {
         }
         let mut chosen = [const { String::new() }; 3].map(|_| "lru".to_string());
         for (name, policy) in policies {
-            chosen[tier(&name)? as usize] = policy;
+            chosen[tier(&name)? as usize] = policy.0;
         }
         let key = parse("key", &key, KeyKind::ALL, KeyKind::parse, |k| k.name())?;
         let pages = [device, host, storage];

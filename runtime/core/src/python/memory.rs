@@ -6,6 +6,7 @@ use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 
 use super::errors::bad_argument;
+use super::list::List;
 
 /// Less than this is copied sooner than another thread has started.
 const THREAD_BYTES: usize = 1 << 20;
@@ -21,9 +22,10 @@ pub fn copy_pages(
     destination: PyBuffer<u8>,
     source: PyBuffer<u8>,
     page_bytes: usize,
-    mut runs: Vec<PageRun>,
+    runs: List<PageRun>,
     threads: usize,
 ) -> PyResult<()> {
+    let mut runs = runs.0;
     let (to, from) = (address(&destination)?, address(&source)?);
     if destination.readonly() {
         return Err(bad_argument("the destination cannot be written"));

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use super::errors::bad_argument;
 
-#[derive(Default)]
+#[derive(Default, PartialEq, Eq, Hash)]
 pub struct Text(pub String);
 
 impl From<&str> for Text {

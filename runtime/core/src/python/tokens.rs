@@ -135,6 +135,9 @@ fn copied(tokens: &[i64]) -> PyResult<Tokens> {
     Ok(Tokens::Copied(bytes))
 }
 
+/// Where a fault in a list is looked for: whoever passes something endless waits no longer.
+const LOOKED_THROUGH: usize = 1 << 20;
+
 fn list<'py, T>(object: &Bound<'py, PyAny>, what: &str, expected: &str) -> PyResult<Vec<T>>
 where
     Vec<T>: for<'a> FromPyObject<'a, 'py>,
@@ -142,13 +145,14 @@ where
 {
     check_length(object)?;
     object.extract().or_else(|_| {
-        let items = object.try_iter().into_iter().flatten().flatten();
+        let items = object.try_iter().into_iter().flatten().flatten().take(LOOKED_THROUGH);
         let unfit = items.enumerate().find(|(_, item)| item.extract::<T>().is_err());
         let found = match unfit {
             Some((i, item)) => {
-                // It may be long, and of the wrong length.
+                // It may be long, of the wrong length, or nothing that can be shown.
                 let length = item.len().map_or(String::new(), |length| format!(" (length {length})"));
-                format!("item {i} of {what} is {:.60}{length}", item.repr()?.to_string_lossy())
+                let shown = item.repr().map_or_else(|_| "?".to_string(), |text| text.to_string());
+                format!("item {i} of {what} is {shown:.60}{length}")
             }
             None => format!("{what} are {}", object.get_type()),
         };
