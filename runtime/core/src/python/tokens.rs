@@ -144,7 +144,7 @@ where
     T: for<'a> FromPyObject<'a, 'py>,
 {
     check_length(object)?;
-    object.extract().or_else(|_| {
+    object.extract().map_err(|_| {
         let items = object.try_iter().into_iter().flatten().flatten().take(LOOKED_THROUGH);
         let unfit = items.enumerate().find(|(_, item)| item.extract::<T>().is_err());
         let found = match unfit {
@@ -156,6 +156,6 @@ where
             }
             None => format!("{what} are {}", object.get_type()),
         };
-        Err(bad_argument(&format!("{found}; pass {expected}")))
+        bad_argument(&format!("{found}; pass {expected}"))
     })
 }
