@@ -39,19 +39,8 @@ impl State {
             self.leases.rehash(),
             self.ops.rehash(),
         ];
-        let own = [
-            self.namespaces.hash(),
-            self.nodes.hash(),
-            self.slots.hash(),
-            self.spots.hash(),
-            self.sessions.hash(),
-            self.receipts.hash(),
-            self.leases.hash(),
-            self.ops.hash(),
-        ];
-        let names = ["namespaces", "nodes", "slots", "spots", "sessions", "receipts", "leases", "ops"];
-        for (name, (whole, kept)) in names.iter().zip(parts.iter().zip(own)) {
-            hold!(*whole == kept, "the hash of {name} is {kept:032x}, the records' {whole:032x}");
+        for ((name, kept), whole) in self.hashes().into_iter().zip(parts) {
+            hold!(whole == kept, "the hash of {name} is {kept:032x}, the records' {whole:032x}");
         }
         hold!(
             self.seq == 0 || self.config == self.config_hash(),

@@ -125,9 +125,13 @@ impl Core {
         Ok(answer)
     }
 
-    /// What is asked for from page `pages` on, as far as the caller gave it.
+    /// What is asked for from page `pages` on.
     fn key_after(&self, ask: &Ask, pages: u32) -> Arc<[u8]> {
-        ask.key[self.bytes_of(pages.saturating_sub(ask.skip)).min(ask.key.len())..].into()
+        let given = &ask.key[self.bytes_of(pages.saturating_sub(ask.skip)).min(ask.key.len())..];
+        // Before `skip`, the session's own path says it.
+        let own = self.session_path(ask.session).0;
+        let before = (pages..ask.skip.max(pages)).flat_map(|page| self.key_at(own, page));
+        before.chain(given.iter().copied()).collect()
     }
 
     pub(crate) fn bytes_of(&self, pages: u32) -> usize {

@@ -59,17 +59,21 @@ pub struct State {
 
 impl State {
     pub fn hash(&self) -> u128 {
-        let parts = [
-            self.namespaces.hash(),
-            self.nodes.hash(),
-            self.slots.hash(),
-            self.spots.hash(),
-            self.sessions.hash(),
-            self.receipts.hash(),
-            self.leases.hash(),
-            self.ops.hash(),
-        ];
-        parts.iter().fold(self.config, |sum: u128, part| sum.wrapping_add(*part))
+        self.hashes().iter().fold(self.config, |sum: u128, (_, hash)| sum.wrapping_add(*hash))
+    }
+
+    /// The hash that each kind of record keeps of itself.
+    pub(crate) fn hashes(&self) -> [(&'static str, u128); 8] {
+        [
+            ("namespaces", self.namespaces.hash()),
+            ("nodes", self.nodes.hash()),
+            ("slots", self.slots.hash()),
+            ("spots", self.spots.hash()),
+            ("sessions", self.sessions.hash()),
+            ("receipts", self.receipts.hash()),
+            ("leases", self.leases.hash()),
+            ("ops", self.ops.hash()),
+        ]
     }
 
     /// Of what is believed about tiers that somebody else owns; no part of `hash`.
