@@ -44,6 +44,13 @@ impl Bitmap {
         number < self.capacity && self.words[(number / WORD) as usize] >> (number % WORD) & 1 == 1
     }
 
+    /// The lowest free number.
+    pub fn first_free(&self) -> Option<u32> {
+        let word = self.not_full_from(0).filter(|word| *word < self.words.len())?;
+        let number = word as u32 * WORD + self.words[word].trailing_ones();
+        (number < self.capacity).then_some(number)
+    }
+
     /// False when it was taken already, or is out of range.
     pub fn take_one(&mut self, number: u32) -> bool {
         if number >= self.capacity || self.is_taken(number) {

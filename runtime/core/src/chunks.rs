@@ -33,6 +33,11 @@ impl<T: Default> Chunks<T> {
         &mut self.chunks[chunk].get_or_insert_with(make)[number as usize % CHUNK]
     }
 
+    /// Whatever is there, empty places of a chunk too.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.chunks.iter().flatten().flat_map(|chunk| chunk.iter())
+    }
+
     /// Back to nothing. Makes no chunk.
     pub fn clear(&mut self, number: u32) {
         if let Some(value) = self.get_mut(number) {

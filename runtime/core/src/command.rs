@@ -130,9 +130,7 @@ impl Core {
     /// Do one command at a moment. The only way in which anything changes. A refused command has changed nothing.
     pub fn run(&mut self, now: i64, command: &Command) -> Answer<Reply> {
         self.now = self.now.max(now);
-        let answer = self.obey(command);
-        self.flush_rows();
-        answer
+        self.obey(command)
     }
 
     fn obey(&mut self, command: &Command) -> Answer<Reply> {

@@ -108,6 +108,9 @@ impl Core {
                 Row { phase: Phase::Grant, slot_from: Some(0), page_from: Some(0), pages: Some(0), ..row };
             self.emit(grant)?;
         }
+        if let Some(live) = self.live_mut(receipt) {
+            live.reservations.push(op);
+        }
         self.settle()?;
         let full = self.state.name_of(FULL);
         let runs = parts.iter().filter(|p| std::ptr::eq(p.0, full)).map(|p| (p.1, p.2, p.3)).collect();
@@ -175,8 +178,11 @@ impl Core {
     /// Lengths at which somebody may resume later: where the computation ends, where others leave the path, and
     /// where this reservation has checkpoints.
     fn landmarks(&self, computed: &Computed, op: &Op) -> Vec<u32> {
-        let branch =
-            computed.asker.receipt.and_then(|receipt| self.live.get(&receipt)).map_or(0, |live| live.branch);
+        let branch = computed
+            .asker
+            .receipt
+            .and_then(|receipt| self.live_of(receipt).ok())
+            .map_or(0, |live| live.branch);
         let planned =
             op.slots.iter().filter_map(|slot| self.state.slots.get(*slot)).map(|slot| slot.position);
         let planned = planned.filter(|position| *position < computed.range.end).map(|position| position + 1);
@@ -442,7 +448,7 @@ impl Core {
         (row.receipt, row.node, row.end_page, row.op) = (Some(receipt), Some(node), Some(held), computed.op);
         self.emit(row)?;
         let rest: Arc<[u8]> = key.get(self.bytes_of(held.saturating_sub(skip))..).unwrap_or_default().into();
-        if let Some(live) = self.live.get_mut(&receipt) {
+        if let Some(live) = self.live_mut(receipt) {
             (live.tail, live.from) = (rest.clone(), held);
         }
         if let Some(session) = asker.session.clone().filter(|s| self.state.sessions.get(&**s).is_some()) {
@@ -451,7 +457,7 @@ impl Core {
             (row.request, row.op) = (asker.request.clone(), computed.op);
             self.emit(row)?;
             let namespace = self.state.nodes.get(node).map_or(0, |n| n.namespace);
-            self.prompts.insert(session, Prompt { namespace, tail: rest, from: held });
+            self.keep_prompt(&session, Prompt { namespace, tail: rest, from: held });
         }
         let runs = self.device_runs(node, FULL, start, total);
         let mut parts = Vec::new();
@@ -507,7 +513,7 @@ impl Core {
 
     /// Free what is left of a reservation, and end it.
     pub(crate) fn free_reservation(&mut self, id: u64, reason: Reason) -> Answer<()> {
-        let slots = self.reservation(id)?.slots.to_vec();
+        let (slots, receipt) = self.reservation(id).map(|op| (op.slots.to_vec(), op.receipt))?;
         let component = |s: &u32| self.state.slots.get(*s).map_or(0, |slot| slot.component as usize);
         for (run, component) in group(&slots, component) {
             let mut row = Row::new(Kind::Free, Phase::None);
@@ -521,6 +527,9 @@ impl Core {
         row.op = Some(id);
         if phase == Phase::Abort {
             row.reason = reason;
+        }
+        if let Some(live) = receipt.and_then(|receipt| self.live_mut(receipt)) {
+            live.reservations.retain(|open| *open != id);
         }
         self.emit(row).map(|_| ())
     }

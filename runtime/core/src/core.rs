@@ -1,7 +1,7 @@
 //! The live core: decides, writes rows, and keeps the indexes beside the state. The commands themselves are
 //! in namespaces, sessions, find, locks, compute, observe, moves, leases and hints; this file has what they share.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::chunks::Chunks;
@@ -25,7 +25,7 @@ use crate::state::State;
 pub type PolicyMaker<'a> = &'a mut dyn FnMut(&str) -> Answer<Box<dyn Policy>>;
 
 /// What the core remembers of a lock while it is held.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Live {
     /// What the request asked for beyond the pages it found: page `from` on.
     pub tail: Arc<[u8]>,
@@ -36,6 +36,10 @@ pub struct Live {
     pub seq: u64,
     /// Slots whose move up failed; they are not tried again under this lock.
     pub failed: BTreeSet<u32>,
+    /// Reservations that are open.
+    pub reservations: Vec<u64>,
+    /// A hint holds it: it is nobody else's to use or to give back.
+    pub of_hint: bool,
 }
 
 /// What a session asked for last, beyond what the tree had: page `from` on.
@@ -65,9 +69,11 @@ pub struct Core {
     pub(crate) ghosts: Ghosts,
     /// By namespace.
     pub(crate) root_digests: Vec<Digest>,
-    pub(crate) live: BTreeMap<u64, Live>,
+    /// By their receipts' numbers in the state.
+    pub(crate) live: Chunks<Option<Live>>,
     pub(crate) hints: BTreeMap<u64, Hint>,
-    pub(crate) prompts: HashMap<Arc<str>, Prompt>,
+    /// By their sessions' numbers in the state.
+    pub(crate) prompts: Chunks<Option<Prompt>>,
     /// Copies that an engine took away from its own device while a move read them.
     pub(crate) torn: BTreeSet<(u64, u32)>,
     /// Last session that used each node, by node number.
@@ -75,7 +81,6 @@ pub struct Core {
     pub(crate) policy_names: [Name; 3],
     /// Moves wanted and not yet handed out.
     pub actions: Vec<Action>,
-    outbox: Vec<(Row, u128)>,
     next_number: u64,
     pub(crate) dirty: Vec<u32>,
     pub(crate) dirty_spots: Vec<u32>,
@@ -112,21 +117,19 @@ impl Core {
             order: Order::new(config.components.len(), &mut next),
             ghosts: Ghosts::new(config.ghosts as usize),
             root_digests: Vec::new(),
-            live: BTreeMap::new(),
+            live: Chunks::default(),
             hints: BTreeMap::new(),
-            prompts: HashMap::new(),
+            prompts: Chunks::default(),
             torn: BTreeSet::new(),
             users: Chunks::default(),
             policy_names: names,
             actions: Vec::new(),
-            outbox: Vec::new(),
             next_number: 1,
             dirty: Vec::new(),
             dirty_spots: Vec::new(),
             config,
         };
         core.introduce()?;
-        core.flush_rows();
         Ok(core)
     }
 
@@ -175,9 +178,9 @@ impl Core {
         for node in &nodes {
             self.order.refresh_node(state, self.now, *node, change);
         }
-        let used = row.receipt.and_then(|id| state.receipts.get(&id)).map(|r| r.spots.as_slice());
+        let used = row.receipt.filter(|_| !spots.is_empty()).and_then(|id| state.receipts.get(&id));
         for slot in &spots {
-            let idle = change == Change::Used && !used.unwrap_or_default().contains(slot);
+            let idle = change == Change::Used && !used.is_some_and(|receipt| receipt.spots.contains(slot));
             self.order.refresh_spot(state, self.now, *slot, if idle { Change::Other } else { change });
         }
         self.dirty.extend(&nodes);
@@ -185,14 +188,9 @@ impl Core {
         (state.touched, state.touched_spots) = (cleared(nodes), cleared(spots));
         let seq = row.seq;
         if self.config.log_rows > 0 {
-            self.outbox.push((row, self.state.hash()));
+            self.log.push(row, self.state.hash());
         }
         Ok(seq)
-    }
-
-    /// Hand what a command wrote to the log, at once.
-    pub(crate) fn flush_rows(&mut self) {
-        self.log.extend(&mut self.outbox);
     }
 
     pub(crate) fn number(&mut self) -> u64 {
@@ -273,6 +271,9 @@ impl Core {
                 self.settle_spot(slot)?;
             }
             let Some(node) = self.dirty.pop() else { return Ok(()) };
+            if self.is_settled(node) {
+                continue;
+            }
             self.drop_damaged(node)?;
             if self.state.components.len() > 1 {
                 self.drop_orphans(node)?;
@@ -280,6 +281,14 @@ impl Core {
             self.drop_retired(node)?;
             self.trim(node)?;
         }
+    }
+
+    /// Told at a glance, of most nodes: there is nothing to see to.
+    fn is_settled(&self, node: u32) -> bool {
+        let Some(record) = self.state.nodes.get(node) else { return true };
+        let [full] = &*record.parts else { return false };
+        let retired = || self.state.namespaces.get(record.namespace).is_none_or(|n| n.retired);
+        full.bad == 0 && !record.is_unnamed() && !retired()
     }
 
     pub(crate) fn digest_of(&self, slot: u32) -> Digest {

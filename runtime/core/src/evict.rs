@@ -299,13 +299,18 @@ impl Core {
     }
 
     pub(crate) fn check_settled(&self) -> Result<(), String> {
-        for receipt in self.live.keys() {
-            if self.state.receipts.get(receipt).is_none() {
-                return Err(format!("lock {receipt} is live without a record"));
-            }
+        if self.live.iter().flatten().count() != self.state.receipts.count() {
+            return Err("a lock is live without a record".into());
         }
-        if self.live.len() != self.state.receipts.count() {
-            return Err("a lock has a record and is not live".into());
+        for (receipt, _) in self.state.receipts.iter() {
+            let live = self.live_of(*receipt).map_err(|why| format!("{why:?}, but has a record"))?;
+            let open = self.state.ops.wanted(|op| op.kind == Kind::Alloc && op.receipt == Some(*receipt));
+            if open != live.reservations {
+                return Err(format!(
+                    "lock {receipt} has reservations {open:?}, kept {:?}",
+                    live.reservations
+                ));
+            }
         }
         for (id, node) in self.state.nodes.iter() {
             let last = node.slots().iter().next_back().and_then(|(_, s)| self.state.slots.get(s));

@@ -85,17 +85,17 @@ const ANY_TIER: u8 = 7;
 
 impl Core {
     pub fn look(&mut self, ask: &Ask) -> Answer<Match> {
-        self.known(ask.session)?;
+        let names = (self.known(ask.session)?, ask.request.into());
         let found = self.find(ask)?;
         let miss = self.explain(ask, &found);
         let node = found.path.nodes.iter().copied().find(|n| self.state.path_pages(*n) >= found.pages);
         let node = if found.pages == 0 { found.path.root } else { node.unwrap_or(found.path.root) };
         let by_tier = self.by_tier(&found.path, found.pages);
-        self.answer_match(Phase::Look, ask, &found, node, by_tier, miss)
+        self.answer_match(Phase::Look, ask, &names, &found, node, by_tier, miss)
     }
 
     pub fn acquire(&mut self, ask: &Ask, grid: u32) -> Answer<Match> {
-        let name = self.known(ask.session)?;
+        let names = (self.known(ask.session)?, ask.request.into());
         if grid == 0 {
             return Err(Refusal::BadArgument("grid is 0 pages; it must be at least 1".into()));
         }
@@ -110,15 +110,15 @@ impl Core {
         }
         let by_tier = self.by_tier(&found.path, pages);
         let node = self.cut(found.path.root, &found.path.nodes, pages)?;
-        let mut answer = self.answer_match(Phase::Acquire, ask, &found, node, by_tier, miss)?;
+        let mut answer = self.answer_match(Phase::Acquire, ask, &names, &found, node, by_tier, miss)?;
         let from = found.path.pages;
         let tail: Arc<[u8]> =
             ask.key[self.bytes_of(from.saturating_sub(ask.skip)).min(ask.key.len())..].into();
         let (rest, at) =
             if pages < from { (self.key_after(ask, pages), pages) } else { (tail.clone(), from) };
-        let live =
-            Live { tail: rest, from: at, branch: answer.branch, seq: answer.seq, failed: Default::default() };
-        answer.receipt = self.lock(node, Some(name.clone()), Some(ask.request.into()), live)?;
+        let live = Live { tail: rest, from: at, branch: answer.branch, seq: answer.seq, ..Live::default() };
+        let (name, request) = names;
+        answer.receipt = self.lock(node, Some(name.clone()), Some(request), live)?;
         self.remember_prompt(&name, ask.namespace, &found.path, tail);
         self.refresh_leases(&name, node)?;
         self.settle()?;
@@ -312,7 +312,7 @@ impl Core {
         if self.is_being_computed(rest, pages, &found.path) {
             return Miss::plain(Reason::PendingWrite);
         }
-        if !self.config.defer_digests {
+        if !self.config.defer_digests && !self.ghosts.is_empty() {
             let digest =
                 page_digest(self.config.key, &self.path_digest(&found.path), &rest[..self.keys.width()]);
             if let Some((seq, why)) = self.ghosts.find(&digest) {
@@ -328,7 +328,17 @@ impl Core {
         let (node, committed) = self.session_path(session);
         let goes_on = path.pages == committed && (committed == 0 || path.nodes.contains(&node));
         let tail = if goes_on { tail } else { Arc::default() };
-        self.prompts.insert(session.clone(), Prompt { namespace, tail, from: path.pages });
+        self.keep_prompt(session, Prompt { namespace, tail, from: path.pages });
+    }
+
+    pub(crate) fn keep_prompt(&mut self, session: &str, prompt: Prompt) {
+        if let Some(number) = self.state.sessions.number(session) {
+            *self.prompts.entry(number) = Some(prompt);
+        }
+    }
+
+    fn prompt(&self, session: &str) -> Option<&Prompt> {
+        self.prompts.get(self.state.sessions.number(session)?)?.as_ref()
     }
 
     fn path_digest(&self, path: &Path) -> Digest {
@@ -342,17 +352,14 @@ impl Core {
     /// What the session, or the one that spawned it, had at the place where this path leaves the tree.
     fn compare_with_earlier(&self, ask: &Ask, rest: &[u8], path: &Path) -> Miss {
         let record = self.state.sessions.get(ask.session);
-        let own =
-            record.filter(|_| self.prompts.contains_key(ask.session)).map(|record| (ask.session, record));
+        let own = || Some((record?, self.prompt(ask.session)?));
         let parent = || {
             let name = record?.parent.as_deref()?;
-            Some((name, self.state.sessions.get(name)?)).filter(|_| self.prompts.contains_key(name))
+            Some((self.state.sessions.get(name)?, self.prompt(name)?))
         };
-        let Some((name, earlier)) = own.or_else(parent) else { return Miss::plain(Reason::NeverStored) };
+        let Some((earlier, prompt)) = own().or_else(parent) else { return Miss::plain(Reason::NeverStored) };
         let end = self.state.nodes.get(earlier.node);
-        let prompt = self.prompts.get(name);
-        let namespace = end.map(|n| n.namespace).or(prompt.map(|p| p.namespace));
-        if namespace.is_some_and(|namespace| namespace != ask.namespace) {
+        if end.map_or(prompt.namespace, |n| n.namespace) != ask.namespace {
             return Miss::plain(Reason::NamespaceChanged);
         }
         let committed = end.map_or(0, |n| n.end());
@@ -366,7 +373,8 @@ impl Core {
         } else {
             // What it said last goes on where its path ends.
             let goes_on = end.is_none() || earlier.node == path.root || path.nodes.contains(&earlier.node);
-            let said = prompt.filter(|p| goes_on && p.from == committed && p.namespace == ask.namespace);
+            let said =
+                Some(prompt).filter(|p| goes_on && p.from == committed && p.namespace == ask.namespace);
             let again = ask.key.get(self.bytes_of(committed.saturating_sub(ask.skip))..).unwrap_or_default();
             let known = self.bytes_of(path.pages - committed);
             let tail = said.map(|p| &*p.tail).unwrap_or_default();
@@ -396,7 +404,7 @@ impl Core {
         let width = self.keys.width();
         self.state.ops.iter().filter(|(_, op)| op.kind == Kind::Alloc).any(|(_, op)| {
             let Some((receipt, live)) =
-                op.receipt.and_then(|id| Some((self.state.receipts.get(&id)?, self.live.get(&id)?)))
+                op.receipt.and_then(|id| Some((self.state.receipts.get(&id)?, self.live_of(id).ok()?)))
             else {
                 return false;
             };
@@ -404,9 +412,14 @@ impl Core {
             let reserved = self.members(op, FULL).len() as u32;
             let mine =
                 (receipt.node == path.root || path.nodes.contains(&receipt.node)) && pages < held + reserved;
-            let at = pages.checked_sub(live.from).map(|skipped| skipped as usize * width);
-            mine && at
-                .is_some_and(|at| live.tail.get(at..at + width).is_some_and(|page| page == &rest[..width]))
+            // What it computes for this place, after what it computes before.
+            let asked = |page: u32| {
+                let at = page.checked_sub(live.from)? as usize * width;
+                live.tail.get(at..at + width)
+            };
+            let before =
+                || (live.from..pages).all(|page| asked(page) == Some(&self.key_at(path.end(), page)));
+            mine && asked(pages) == Some(&rest[..width]) && before()
         })
     }
 
@@ -414,6 +427,7 @@ impl Core {
         &mut self,
         phase: Phase,
         ask: &Ask,
+        (session, request): &(Arc<str>, Arc<str>),
         found: &Found,
         node: u32,
         by_tier: [u32; 3],
@@ -421,7 +435,7 @@ impl Core {
     ) -> Answer<Match> {
         let pages = by_tier.iter().sum();
         let mut row = Row::new(Kind::Match, phase);
-        (row.session, row.request) = (Some(ask.session.into()), Some(ask.request.into()));
+        (row.session, row.request) = (Some(session.clone()), Some(request.clone()));
         (row.namespace, row.node) = (Some(ask.namespace), Some(node));
         let asked = ask.skip as usize * self.page() + self.keys.tokens(ask.key.len());
         row.tokens = Some(asked as i64);

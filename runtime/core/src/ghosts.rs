@@ -31,6 +31,10 @@ impl Ghosts {
         }
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.pages.is_empty()
+    }
+
     /// The row that took the page last, and why.
     pub fn find(&self, digest: &Digest) -> Option<(u64, Reason)> {
         let (newer, older) = self.pages.split_at(self.next);

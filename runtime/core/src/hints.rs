@@ -258,14 +258,9 @@ impl Core {
         Ok(Outcome { hint, outcome, reason, pages, asked, pending, lease: 0, seq })
     }
 
-    /// Whether a hint holds this lock; such a lock is nobody else's to use or to give back.
-    pub(crate) fn is_of_hint(&self, receipt: u64) -> bool {
-        self.hints.values().any(|hint| hint.receipt == receipt)
-    }
-
     /// Hold the path and move until the wish is fulfilled or cannot be.
     fn wait_for(&mut self, answer: &Outcome, wish: Wish, session: Arc<str>, node: u32) -> Answer<()> {
-        let live = Live { tail: Arc::from([]), from: 0, branch: 0, seq: answer.seq, failed: BTreeSet::new() };
+        let live = Live { of_hint: true, seq: answer.seq, ..Live::default() };
         let receipt = self.lock(node, Some(session.clone()), None, live)?;
         let hint = Hint { wish, session, receipt, seq: answer.seq, ops: BTreeSet::new() };
         self.hints.insert(answer.hint, hint);
@@ -337,7 +332,7 @@ impl Core {
             };
             op.kind != Kind::Alloc && there && op.slots.iter().any(on_path)
         };
-        self.state.ops.iter().filter(|(_, op)| brings(op)).map(|(id, _)| *id).collect()
+        self.state.ops.wanted(brings).into_iter().collect()
     }
 
     fn fulfil(&mut self, id: u64, hint: &Hint, node: u32, tier: Tier) -> Answer<()> {

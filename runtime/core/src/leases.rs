@@ -52,7 +52,7 @@ impl Core {
             (&l.session, &*l.owner, l.worth, l.tier)
                 == (wanted.session, wanted.owner, wanted.worth, wanted.tier)
         };
-        let old = self.state.leases.iter().find(|(_, lease)| same(lease)).map(|(id, _)| *id);
+        let old = self.state.leases.wanted(same).first().copied();
         let id = old.unwrap_or_else(|| self.number());
         let mut row = Row::new(Kind::Lease, if old.is_some() { Phase::Renew } else { Phase::Grant });
         (row.receipt, row.node, row.tier_to) = (Some(id), Some(wanted.node), Some(wanted.tier));
@@ -74,9 +74,8 @@ impl Core {
         }
         let path = self.state.path(node);
         let parent = self.state.sessions.get(&**session).and_then(|s| s.parent.clone());
-        let covered = self.state.leases.iter().filter(|(_, lease)| path.contains(&lease.node));
-        let covered: Vec<(u64, Lease)> = covered.map(|(id, lease)| (*id, lease.clone())).collect();
-        for (id, lease) in covered {
+        for id in self.state.leases.wanted(|lease| path.contains(&lease.node)) {
+            let Some(lease) = self.state.leases.get(&id).cloned() else { continue };
             let forked = lease.worth == Reason::Share && parent.as_ref() == Some(&lease.session);
             let expires = self.now.saturating_add(lease.ttl);
             let own = lease.session == *session && expires - lease.expires >= lease.ttl / RENEWED_FROM;
@@ -116,8 +115,7 @@ impl Core {
 
     /// Let time pass: leases expire, moves that take too long are given up. Says how many leases expired.
     pub fn tick(&mut self) -> Answer<u32> {
-        let due = self.state.leases.iter().filter(|(_, l)| l.expires <= self.now);
-        let due: Vec<u64> = due.map(|(id, _)| *id).collect();
+        let due = self.state.leases.wanted(|lease| lease.expires <= self.now);
         for id in &due {
             self.end_lease(*id, Phase::Expire)?;
         }

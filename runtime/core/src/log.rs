@@ -6,10 +6,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::columns::{Envelope, encode};
 use crate::row::Row;
 
+/// Rows, each with the state's hash after it.
+type Rows = VecDeque<(Row, u128)>;
+
+/// What the core has written and nobody has taken over yet.
 #[derive(Default)]
-struct Buffer {
-    rows: VecDeque<(Row, u128)>,
-    /// Rows lost since the start, and of them those that a message has told already.
+struct Written {
+    rows: Rows,
+    /// Rows lost since the start.
+    dropped: u64,
+}
+
+/// What a publisher has taken over, all there was at a time, so that the core never waits while a message is made.
+#[derive(Default)]
+struct Taken {
+    rows: Rows,
+    /// Rows lost before the first of these, and before all that messages have told.
     dropped: u64,
     told: u64,
 }
@@ -25,7 +37,8 @@ pub struct Origin {
 
 #[derive(Clone)]
 pub struct Log {
-    buffer: Arc<Mutex<Buffer>>,
+    written: Arc<Mutex<Written>>,
+    taken: Arc<Mutex<Taken>>,
     pub origin: Arc<Origin>,
 }
 
@@ -38,31 +51,36 @@ pub struct Message {
 
 impl Log {
     pub fn new(origin: Origin) -> Self {
-        Log { buffer: Arc::default(), origin: Arc::new(origin) }
+        Log { written: Arc::default(), taken: Arc::default(), origin: Arc::new(origin) }
     }
 
-    /// Take over what a command wrote, all at once.
-    pub fn extend(&self, rows: &mut Vec<(Row, u128)>) {
-        let mut buffer = self.lock();
-        buffer.rows.extend(rows.drain(..));
-        let excess = buffer.rows.len().saturating_sub(self.origin.capacity);
-        buffer.rows.drain(..excess);
-        buffer.dropped += excess as u64;
+    pub fn push(&self, row: Row, state_hash: u128) {
+        let mut written = lock(&self.written);
+        if written.rows.len() >= self.origin.capacity {
+            written.rows.pop_front();
+            written.dropped += 1;
+        }
+        written.rows.push_back((row, state_hash));
     }
 
     pub fn drain(&self, max_rows: usize) -> Result<Option<Message>, String> {
-        let (rows, dropped): (Vec<_>, u64) = {
-            let mut buffer = self.lock();
-            let count = buffer.rows.len().min(max_rows.max(1));
-            let dropped = buffer.dropped - buffer.told;
-            buffer.told = buffer.dropped;
-            (buffer.rows.drain(..count).collect(), dropped)
-        };
-        let (Some(first), Some(state_hash)) = (rows.first().map(|r| r.0.seq), rows.last().map(|r| r.1))
+        let mut taken = lock(&self.taken);
+        if taken.rows.is_empty() {
+            let mut written = lock(&self.written);
+            std::mem::swap(&mut written.rows, &mut taken.rows);
+            taken.dropped = written.dropped;
+        }
+        let count = taken.rows.len().min(max_rows.max(1));
+        let dropped = taken.dropped - taken.told;
+        let (Some(first), Some((_, state_hash))) =
+            (taken.rows.front().map(|row| row.0.seq), taken.rows.get(count.wrapping_sub(1)))
         else {
             return Ok(None);
         };
-        let rows: Vec<Row> = rows.into_iter().map(|(row, _)| row).collect();
+        let state_hash = *state_hash;
+        let rows: Vec<Row> = taken.rows.drain(..count).map(|(row, _)| row).collect();
+        taken.told = taken.dropped;
+        drop(taken);
         let Origin { engine, epoch, wall_offset, .. } = (*self.origin).clone();
         let envelope = Envelope { engine, epoch, first, rows: rows.len(), dropped, state_hash };
         let payload = encode(&rows, &envelope, wall_offset).map_err(|e| e.to_string())?;
@@ -70,15 +88,15 @@ impl Log {
     }
 
     pub fn pending(&self) -> usize {
-        self.lock().rows.len()
+        lock(&self.taken).rows.len() + lock(&self.written).rows.len()
     }
 
     pub fn dropped(&self) -> u64 {
-        self.lock().dropped
+        lock(&self.written).dropped
     }
+}
 
-    fn lock(&self) -> MutexGuard<'_, Buffer> {
-        // Nothing that runs under this lock can leave the buffer half changed.
-        self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn lock<T>(part: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing that runs under these locks can leave what they guard half changed.
+    part.lock().unwrap_or_else(PoisonError::into_inner)
 }

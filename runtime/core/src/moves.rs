@@ -93,8 +93,7 @@ impl Core {
             return Ok(());
         }
         // Who has reserved computes on from the lock as it was.
-        let computes = |op: &Op| op.kind == Kind::Alloc && op.receipt == Some(receipt);
-        if restore.pending > 0 || self.state.ops.iter().any(|(_, op)| computes(op)) {
+        if restore.pending > 0 || !self.live_of(receipt)?.reservations.is_empty() {
             restore.ready = 0;
             return Ok(());
         }
@@ -105,7 +104,7 @@ impl Core {
         (row.receipt, row.node, row.end_page) = (Some(receipt), Some(end), Some(restore.ready));
         row.reason = Reason::ComponentGap;
         self.emit(row)?;
-        if let Some(live) = self.live.get_mut(&receipt) {
+        if let Some(live) = self.live_mut(receipt) {
             live.tail = left.into_iter().chain(live.tail.iter().copied()).collect();
             live.from = restore.ready;
             if restore.ready < length {
@@ -476,7 +475,7 @@ impl Core {
         for slot in op.slots.iter().filter(|s| result_of[s] == SOURCE_DAMAGED) {
             self.mark_damaged(*slot, from, done)?;
         }
-        if let Some(live) = op.receipt.and_then(|receipt| self.live.get_mut(&receipt)) {
+        if let Some(live) = op.receipt.and_then(|receipt| self.live_mut(receipt)) {
             live.failed.extend(op.slots.iter().filter(|s| result_of[s] != ARRIVED));
         }
         if op.kind == Kind::Backup && self.config.write_through {
@@ -521,9 +520,8 @@ impl Core {
             return Ok(());
         }
         let late = |op: &Op| op.deadline > 0 && op.deadline <= self.now && !op.draining;
-        let late: Vec<(u64, Kind)> =
-            self.state.ops.iter().filter(|(_, op)| late(op)).map(|(id, op)| (*id, op.kind)).collect();
-        for (id, kind) in late {
+        for id in self.state.ops.wanted(late) {
+            let Some(kind) = self.state.ops.get(&id).map(|op| op.kind) else { continue };
             let mut row = Row::new(kind, Phase::Abort);
             (row.op, row.reason) = (Some(id), Reason::Timeout);
             self.emit(row)?;

@@ -45,7 +45,7 @@ impl Order {
             if state.shape(c) != Shape::Path {
                 continue;
             }
-            for tier in Tier::ALL {
+            for tier in Tier::ALL.iter().filter(|tier| state.has_tier(c, **tier)) {
                 let queue = &mut queues[*tier as usize];
                 let candidate = record.filter(|record| is_candidate(record, c, *tier));
                 let standing = candidate.map(|record| node_standing(state, now, record, c, *tier));
@@ -61,7 +61,7 @@ impl Order {
             if state.shape(c) != Shape::Spot {
                 continue;
             }
-            for tier in Tier::ALL {
+            for tier in Tier::ALL.iter().filter(|tier| state.has_tier(c, **tier)) {
                 let queue = &mut queues[*tier as usize];
                 let here = slot.filter(|slot| slot.component as usize == c && slot.has(*tier));
                 let standing = here.and_then(|slot| spot_standing(state, now, id, slot, *tier));

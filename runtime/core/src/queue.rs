@@ -1,7 +1,12 @@
 //! Who goes first in one tier of one component: candidates in the order of a policy, kept as they change.
 //!
 //! The order is (class, score, tie, number), lowest first, so that nothing depends on the order of a hash table.
-//! Held candidates stand aside in an order of their own: they never go, and are counted when they would have.
+//! Held candidates stand aside in an order of their own: they never go, and are counted when they would have. What is
+//! used again while it is held, as most of what is used is, moves there only when somebody looks.
+
+use std::collections::HashMap;
+
+use hashbrown::DefaultHashBuilder;
 
 use crate::chunks::Chunks;
 use crate::ordered::Ordered;
@@ -87,6 +92,8 @@ pub struct Queue {
     /// By class: those that may go, then those that are held.
     sides: [Ordered<Place>; 2 * CLASSES],
     candidates: Chunks<Candidate>,
+    /// Held candidates that have changed since they took the place in which they still stand.
+    late: HashMap<u32, Place, DefaultHashBuilder>,
     /// What the policy was last told of each, where it goes by more than the last use. `now` in it is 0: the time
     /// alone changes nothing.
     facts: Option<Chunks<Option<Box<Facts>>>>,
@@ -95,7 +102,8 @@ pub struct Queue {
 impl Queue {
     pub fn new(policy: Box<dyn Policy>) -> Self {
         let facts = (policy.recency() != Recency::Whole).then(Chunks::default);
-        Queue { policy, sides: Default::default(), candidates: Chunks::default(), facts }
+        let (sides, candidates, late) = Default::default();
+        Queue { policy, sides, candidates, late, facts }
     }
 
     pub fn policy(&self) -> &dyn Policy {
@@ -121,11 +129,13 @@ impl Queue {
         };
         let after = Candidate { score, tie: standing.tie, side: side(standing.class, standing.held) };
         if after != before {
-            if known {
-                self.sides[before.side as usize].remove(&before.place(item));
-            }
-            self.sides[after.side as usize].insert(after.place(item));
             *self.candidates.entry(item) = after;
+            if known && before.side == after.side && after.side >= HELD {
+                self.late.entry(item).or_insert(before.place(item));
+            } else {
+                self.leave(item, &before);
+                self.sides[after.side as usize].insert(after.place(item));
+            }
         }
         if !same && let Some(facts) = &mut self.facts {
             *facts.entry(item) = Some(Box::new(Facts { now: 0, ..standing.facts }));
@@ -138,9 +148,28 @@ impl Queue {
         let told = self.facts.as_mut().and_then(|facts| facts.get_mut(item)?.take());
         if before.side != NOWHERE {
             self.candidates.clear(item);
-            self.sides[before.side as usize].remove(&before.place(item));
+            self.leave(item, &before);
         }
         self.policy.on_remove(item, told.map_or(0, |facts| facts.identity), evicted);
+    }
+
+    /// Take an item from where it stood.
+    fn leave(&mut self, item: u32, before: &Candidate) {
+        if before.side != NOWHERE {
+            let place = self.late.remove(&item).unwrap_or(before.place(item));
+            self.sides[before.side as usize].remove(&place);
+        }
+    }
+
+    /// Held candidates take the places that are theirs now.
+    fn catch_up(&mut self) {
+        for (item, place) in self.late.drain() {
+            if let Some(candidate) = self.candidates.get(item) {
+                let side = &mut self.sides[candidate.side as usize];
+                side.remove(&place);
+                side.insert(candidate.place(item));
+            }
+        }
     }
 
     /// `head` is new and took the front pages of `tail`. Before either is placed.
@@ -181,17 +210,18 @@ impl Queue {
     }
 
     /// Held candidates that would have gone before the victim at `rank`, in order. Ask before it leaves.
-    pub fn passed_over(&self, rank: &Rank) -> impl Iterator<Item = u32> + '_ {
-        let rank = *rank;
+    pub fn passed_over(&mut self, rank: &Rank) -> impl Iterator<Item = u32> + '_ {
+        self.catch_up();
+        let (this, rank) = (&*self, *rank);
         let stretches =
-            (0..=rank.class).flat_map(move |class| self.stretches().map(move |(from, to)| (class, from, to)));
+            (0..=rank.class).flat_map(move |class| this.stretches().map(move |(from, to)| (class, from, to)));
         let before = stretches.scan(false, move |met, (class, from, to)| {
             let last = *met;
             *met = class == rank.class && (from..=to).contains(&rank.place);
             (!last).then_some((class, from, if *met { rank.place } else { to }))
         });
         before
-            .flat_map(|(class, from, to)| self.sides[side(class, true) as usize].range(from..=to))
+            .flat_map(move |(class, from, to)| this.sides[side(class, true) as usize].range(from..=to))
             .map(|p| p.item)
     }
 
@@ -232,7 +262,8 @@ impl Queue {
                     candidate.score
                 ));
             }
-            if !self.sides[candidate.side as usize].contains(&candidate.place(item)) {
+            let place = self.late.get(&item).copied().unwrap_or(candidate.place(item));
+            if !self.sides[candidate.side as usize].contains(&place) {
                 return Err(format!("item {item} has lost its place in the {name} order"));
             }
         }

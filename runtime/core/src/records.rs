@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use crate::arena::Record;
 use crate::families::{Family, Shape};
 use crate::members::Members;
-use crate::mixer::Mixer;
+use crate::mixer::{Mixer, mix};
 use crate::names::{FamilyName, Kind, Name, Reason, Tier};
 use crate::strip::Strip;
 
@@ -133,19 +133,25 @@ impl Record for Node {
     fn mix(&self, m: &mut Mixer) {
         m.word((self.namespace as u64) << 32 | self.parent as u64);
         m.word((self.start as u64) << 32 | self.pages as u64);
-        m.word((self.locks as u64) << 32 | self.sessions as u64);
-        m.word((self.uses as u64) << 32 | (self.retains as u64) << 1 | self.superseded as u64);
+        m.word(self.created as u64);
+        self.parts.iter().for_each(|part| m.word(part.slots.hash()));
+    }
+
+    /// Who holds it, and its use.
+    fn often(&self, whose: u64) -> u128 {
+        let pair = |a: u32, b: u32| (a as u64) << 32 | b as u64;
+        let held = mix(pair(self.locks, self.sessions), self.last_use as u64, !whose);
+        let used = mix(pair(self.uses, self.retains << 1 | self.superseded as u32), 0, whose);
+        let mut sum = held.wrapping_add(used);
         if self.leases != [0; 3] {
-            m.word((self.leases[0] as u64) << 32 | self.leases[1] as u64);
-            m.word((self.leases[2] as u64) << 32 | 1);
+            let [device, host, storage] = self.leases;
+            sum = sum.wrapping_add(mix(pair(device, host), pair(storage, 1), whose));
         }
         if (self.priority, self.returns_at) != (0, 0) {
-            m.word((self.priority as u32 as u64) << 32 | 2);
-            m.word(self.returns_at as u64);
+            let at = self.returns_at as u64;
+            sum = sum.wrapping_add(mix(at, pair(self.priority as u32, 2), whose));
         }
-        m.word(self.created as u64);
-        m.word(self.last_use as u64);
-        self.parts.iter().for_each(|part| m.word(part.slots.hash()));
+        sum
     }
 }
 

@@ -32,7 +32,9 @@ pub struct PoolReport {
 
 impl State {
     pub fn session_reports(&self) -> Vec<SessionReport> {
-        self.sessions.iter().map(|(name, session)| self.session_report(name, session)).collect()
+        let mut sessions: Vec<_> = self.sessions.iter().collect();
+        sessions.sort_unstable_by_key(|(name, _)| *name);
+        sessions.into_iter().map(|(name, session)| self.session_report(name, session)).collect()
     }
 
     pub fn session_report(&self, name: &Arc<str>, session: &Session) -> SessionReport {
@@ -49,7 +51,8 @@ impl State {
                 shared += if node.sessions > 1 { node.pages } else { 0 };
             }
         }
-        let mine = self.leases.iter().filter(|(_, lease)| lease.session == *name);
+        let mine = self.leases.wanted(|lease| lease.session == *name).into_iter();
+        let mine = mine.filter_map(|id| Some((id, self.leases.get(&id)?)));
         SessionReport {
             name: name.clone(),
             parent: session.parent.as_deref().unwrap_or("").to_string(),
@@ -58,7 +61,7 @@ impl State {
             fastest,
             shared,
             leases: mine
-                .map(|(id, l)| (*id, l.tier, l.owner.clone(), self.path_pages(l.node), l.expires))
+                .map(|(id, l)| (id, l.tier, l.owner.clone(), self.path_pages(l.node), l.expires))
                 .collect(),
             last_use: session.last_use,
         }

@@ -39,10 +39,11 @@ impl Core {
     pub fn close_session(&mut self, name: &str) -> Answer<u32> {
         let session = self.known(name)?;
         let dropped = self.drop_own(&session, Reason::Close, None)?;
+        let number = self.state.sessions.number(&*session);
         let mut row = Row::new(Kind::Session, Phase::Close);
         (row.session, row.pages) = (Some(session.clone()), Some(dropped.lost));
         self.emit(row)?;
-        self.prompts.remove(&session);
+        number.into_iter().for_each(|number| self.prompts.clear(number));
         self.settle()?;
         Ok(dropped.lost)
     }
@@ -92,8 +93,7 @@ impl Core {
 
     /// End every open session of a group of forks. Returns how many there were.
     pub fn close_group(&mut self, group: &str) -> Answer<u64> {
-        let mine = self.state.sessions.iter().filter(|(_, s)| s.group.as_deref() == Some(group));
-        let names: Vec<Arc<str>> = mine.map(|(name, _)| name.clone()).collect();
+        let names = self.state.sessions.wanted(|session| session.group.as_deref() == Some(group));
         for name in &names {
             self.close_session(name)?;
         }

@@ -1,9 +1,6 @@
 //! What a store held at one moment, read bit by bit while it goes on changing: whoever changes what has not been
 //! read yet saves its old image first. Beginning costs nothing, and a change saves a bounded number of entries.
 
-use std::collections::BTreeMap;
-use std::ops::Bound::{Excluded, Unbounded};
-
 use crate::chunks::Chunks;
 
 /// Entries that are saved together: few, since a path's nodes are scattered, and each saves its neighbours too; not
@@ -71,81 +68,6 @@ impl<E: Clone> Snapshot<E> {
 
     pub fn is_read(&self) -> bool {
         self.read == self.count
-    }
-}
-
-/// Of records found by key, read in the order of their keys.
-#[derive(Clone, Debug)]
-pub struct KeyedSnapshot<K, T> {
-    count: u32,
-    /// The last key that there was: numbers only go up, and those that come need not be passed by.
-    last: Option<K>,
-    /// The last key that has been read.
-    after: Option<K>,
-    /// Records whose turn has not come, as they were; None for those that were not there.
-    saved: BTreeMap<K, Option<T>>,
-}
-
-impl<K: Ord + Clone, T: Clone> KeyedSnapshot<K, T> {
-    pub fn new(records: &BTreeMap<K, T>) -> Self {
-        let last = records.last_key_value().map(|(key, _)| key.clone());
-        KeyedSnapshot { count: records.len() as u32, last, after: None, saved: BTreeMap::new() }
-    }
-
-    pub fn count(&self) -> u32 {
-        self.count
-    }
-
-    /// A record is about to change or to go.
-    pub fn keep(&mut self, key: &K, record: &T) {
-        if self.is_ahead(key) && !self.saved.contains_key(key) {
-            self.saved.insert(key.clone(), Some(record.clone()));
-        }
-    }
-
-    /// A record is about to come where there is none.
-    pub fn keep_absence(&mut self, key: &K) {
-        if self.is_ahead(key) && !self.saved.contains_key(key) {
-            self.saved.insert(key.clone(), None);
-        }
-    }
-
-    fn is_ahead(&self, key: &K) -> bool {
-        self.after.as_ref().is_none_or(|after| after < key)
-            && self.last.as_ref().is_some_and(|last| key <= last)
-    }
-
-    /// Look at the next records, those that came between them too, at most `most`, or until `visit` says that it is
-    /// enough. Returns how many.
-    pub fn read(
-        &mut self,
-        records: &BTreeMap<K, T>,
-        most: usize,
-        visit: &mut impl FnMut(&K, &T) -> bool,
-    ) -> usize {
-        let from = self.after.clone().map_or(Unbounded, Excluded);
-        let mut live = records.range((from, Unbounded)).peekable();
-        let (mut looked, mut more) = (0, true);
-        while looked < most && more && !self.is_read() {
-            let old = self.saved.first_key_value().map(|(key, _)| key);
-            let Some(key) = live.peek().map(|(key, _)| *key).into_iter().chain(old).min().cloned() else {
-                // Cannot be: the last key is there, or saved.
-                self.after = self.last.clone();
-                break;
-            };
-            looked += 1;
-            let now = live.next_if(|(live, _)| **live == key).map(|(_, record)| record);
-            more = match self.saved.remove(&key) {
-                Some(old) => old.is_none_or(|record| visit(&key, &record)),
-                None => now.is_none_or(|record| visit(&key, record)),
-            };
-            self.after = Some(key);
-        }
-        looked
-    }
-
-    pub fn is_read(&self) -> bool {
-        self.after == self.last
     }
 }
 
@@ -236,8 +158,8 @@ mod tests {
                     1 => drop(table.remove(&step.1)),
                     _ => drop(table.update(&step.1, |s| s.uses = step.2)),
                 },
-                |table: &mut Table<u32, Spot>, most, out: &mut Vec<(u32, u32)>| table.read_frozen(most, |key, spot| {
-                    out.push((*key, spot.uses));
+                |table: &mut Table<u32, Spot>, most, out: &mut Vec<Option<(u32, u32)>>| table.read_frozen(most, |entry| {
+                    out.push(entry.map(|(key, spot)| (*key, spot.uses)));
                     true
                 })
             );

@@ -125,6 +125,12 @@ impl State {
         self.pools.first().is_some_and(|pools| pools[tier as usize].observed)
     }
 
+    /// Whether a component can have copies there.
+    pub fn has_tier(&self, component: usize, tier: Tier) -> bool {
+        let pool = &self.pools[component][tier as usize];
+        pool.pages.capacity() > 0 || pool.observed
+    }
+
     /// Nodes from `id` up to and without the root.
     pub fn upward(&self, id: u32) -> impl Iterator<Item = (u32, &Node)> {
         let mut at = id;
@@ -218,11 +224,12 @@ impl State {
         self.slots.update(id, change).ok_or_else(|| format!("slot {id} does not exist"))
     }
 
-    /// Change every node from `id` up to and without the root, which nothing could take away.
-    pub(crate) fn change_path(&mut self, id: u32, mut change: impl FnMut(&mut Node)) -> Applied {
+    /// Change who holds or uses every node from `id` up to and without the root, which nothing could take away.
+    pub(crate) fn use_nodes(&mut self, id: u32, mut change: impl FnMut(&mut Node)) -> Applied {
         let (mut at, mut parent) = (id, self.node(id)?.parent);
         while parent != NONE {
-            self.change_node(at, &mut change)?;
+            self.touch(at);
+            self.nodes.update_often(at, &mut change);
             at = parent;
             parent = self.node(at)?.parent;
         }

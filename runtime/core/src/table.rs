@@ -1,15 +1,22 @@
 //! Records found by a key of their own (an operation's number, a session's name), hashed like an arena.
+//!
+//! Each has a number too, the lowest that is free, by which others can keep something beside it. Nothing depends on the
+//! order of the hash table that finds them.
 
 use std::borrow::Borrow;
-use std::collections::BTreeMap;
-use std::ops::Bound::Included;
+use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 
-use crate::arena::Record;
-use crate::mixer::Mixer;
-use crate::snapshot::KeyedSnapshot;
+use hashbrown::{DefaultHashBuilder, HashTable};
 
-pub trait Key: Ord + Clone {
+use crate::arena::Record;
+use crate::bitmap::Bitmap;
+use crate::mixer::Mixer;
+use crate::snapshot::Snapshot;
+
+const CHUNK: usize = 64;
+
+pub trait Key: Ord + Hash + Clone {
     fn mix(&self, mixer: &mut Mixer);
 }
 
@@ -31,95 +38,166 @@ impl Key for Arc<str> {
     }
 }
 
+type Entry<K, T> = Option<(K, T)>;
+
 #[derive(Clone, Debug)]
 pub struct Table<K, T> {
-    records: BTreeMap<K, T>,
+    chunks: Vec<Vec<Entry<K, T>>>,
+    ids: Bitmap,
+    /// Numbers, by the hash of their keys.
+    index: HashTable<u32>,
+    hasher: DefaultHashBuilder,
     hash: u128,
-    snapshot: Option<Box<KeyedSnapshot<K, T>>>,
+    snapshot: Option<Box<Snapshot<Entry<K, T>>>>,
 }
 
 impl<K, T> Default for Table<K, T> {
     fn default() -> Self {
-        Table { records: BTreeMap::new(), hash: 0, snapshot: None }
+        Table {
+            chunks: Vec::new(),
+            ids: Bitmap::default(),
+            index: HashTable::new(),
+            hasher: DefaultHashBuilder::default(),
+            hash: 0,
+            snapshot: None,
+        }
     }
 }
 
 impl<K: Key, T: Record + Clone> Table<K, T> {
     pub fn count(&self) -> usize {
-        self.records.len()
+        self.index.len()
     }
 
     pub fn hash(&self) -> u128 {
         self.hash
     }
 
-    pub fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&T>
+    pub fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<&T>
     where
         K: Borrow<Q>,
     {
-        self.records.get(key)
+        self.find(key).map(|(_, record)| record)
+    }
+
+    /// A record and its number.
+    pub fn find<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<(u32, &T)>
+    where
+        K: Borrow<Q>,
+    {
+        let number = self.number(key)?;
+        self.entry(number).map(|(_, record)| (number, record))
     }
 
     /// The stored key that equals this one.
-    pub fn key<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&K>
+    pub fn key<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<&K>
     where
         K: Borrow<Q>,
     {
-        self.records.get_key_value(key).map(|(key, _)| key)
+        self.entry(self.number(key)?).map(|(key, _)| key)
+    }
+
+    /// What the key has while its record is there; may come again for another.
+    pub fn number<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<u32>
+    where
+        K: Borrow<Q>,
+    {
+        let same = |number: &u32| self.entry(*number).is_some_and(|(known, _)| known.borrow() == key);
+        self.index.find(self.hasher.hash_one(key), same).copied()
     }
 
     /// False when the key is in use.
     pub fn insert(&mut self, key: K, record: T) -> bool {
-        let term = digest(&key, &record);
-        if let Some(snapshot) = &mut self.snapshot
-            && !self.records.contains_key(&key)
-        {
-            snapshot.keep_absence(&key);
-        }
-        match self.records.entry(key) {
-            std::collections::btree_map::Entry::Occupied(_) => false,
-            std::collections::btree_map::Entry::Vacant(entry) => {
-                entry.insert(record);
-                self.hash = self.hash.wrapping_add(term);
-                true
-            }
-        }
+        let number = self.ids.first_free().unwrap_or(self.ids.capacity());
+        self.number(&key).is_none() && self.make_room(number) && self.put(number, key, record)
     }
 
-    pub fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<T>
+    /// What `read_frozen` has read, in another table: numbers one after the other. False when a key is there already.
+    pub fn restore(&mut self, number: u32, entry: Option<(K, T)>) -> bool {
+        if !self.make_room(number) {
+            return false;
+        }
+        entry.is_none_or(|(key, record)| self.number(&key).is_none() && self.put(number, key, record))
+    }
+
+    /// False when the number is so far off that nobody can have given it out.
+    fn make_room(&mut self, number: u32) -> bool {
+        if number as usize / CHUNK == self.chunks.len() {
+            self.chunks.push(std::iter::repeat_with(|| None).take(CHUNK).collect());
+            self.ids.grow((self.chunks.len() * CHUNK) as u32);
+        }
+        number < self.ids.capacity()
+    }
+
+    fn put(&mut self, number: u32, key: K, record: T) -> bool {
+        if !self.ids.take_one(number) {
+            return false;
+        }
+        self.keep(number);
+        self.hash = self.hash.wrapping_add(digest(&key, &record));
+        let hash = self.hasher.hash_one(&key);
+        self.chunks[number as usize / CHUNK][number as usize % CHUNK] = Some((key, record));
+        let (chunks, hasher) = (&self.chunks, &self.hasher);
+        self.index.insert_unique(hash, number, |at| {
+            let entry = chunks[*at as usize / CHUNK][*at as usize % CHUNK].as_ref();
+            entry.map_or(0, |(key, _)| hasher.hash_one(key))
+        });
+        true
+    }
+
+    pub fn remove<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<T>
     where
         K: Borrow<Q>,
     {
-        self.keep(key);
-        let (key, record) = self.records.remove_entry(key)?;
+        let number = self.number(key)?;
+        if let Ok(found) = self.index.find_entry(self.hasher.hash_one(key), |at| *at == number) {
+            found.remove();
+        }
+        self.keep(number);
+        self.ids.release_one(number);
+        let (key, record) = self.chunks[number as usize / CHUNK][number as usize % CHUNK].take()?;
         self.hash = self.hash.wrapping_sub(digest(&key, &record));
         Some(record)
     }
 
-    pub fn update<Q: Ord + ?Sized, R>(&mut self, key: &Q, change: impl FnOnce(&mut T) -> R) -> Option<R>
+    pub fn update<Q: Hash + Eq + ?Sized, R>(&mut self, key: &Q, change: impl FnOnce(&mut T) -> R) -> Option<R>
     where
         K: Borrow<Q>,
     {
-        self.keep(key);
-        let (key, record) = self.records.range_mut((Included(key), Included(key))).next()?;
+        let number = self.number(key)?;
+        self.keep(number);
+        let (key, record) = self.chunks[number as usize / CHUNK][number as usize % CHUNK].as_mut()?;
         let before = digest(key, record);
         let result = change(record);
         self.hash = self.hash.wrapping_sub(before).wrapping_add(digest(key, record));
         Some(result)
     }
 
+    /// By number, which says nothing: see `wanted` for an order.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &T)> {
-        self.records.iter()
+        self.chunks.iter().flatten().flatten().map(|(key, record)| (key, record))
     }
 
-    /// See `Arena::freeze` and `Arena::read_frozen`; records are read in the order of their keys.
+    /// Keys of the records that are wanted, in order.
+    pub fn wanted(&self, wanted: impl Fn(&T) -> bool) -> Vec<K> {
+        let mut keys: Vec<K> = self.iter().filter(|(_, r)| wanted(r)).map(|(key, _)| key.clone()).collect();
+        keys.sort_unstable();
+        keys
+    }
+
+    /// See `Arena::freeze` and `Arena::read_frozen`.
     pub fn freeze(&mut self) -> u32 {
-        self.snapshot.insert(Box::new(KeyedSnapshot::new(&self.records))).count()
+        let snapshot = Snapshot::new(&self.chunks, Option::is_some);
+        self.snapshot.insert(Box::new(snapshot)).count()
     }
 
-    pub fn read_frozen(&mut self, most: usize, mut visit: impl FnMut(&K, &T) -> bool) -> (usize, bool) {
+    pub fn read_frozen(
+        &mut self,
+        most: usize,
+        mut visit: impl FnMut(Option<&(K, T)>) -> bool,
+    ) -> (usize, bool) {
         let Some(snapshot) = &mut self.snapshot else { return (0, true) };
-        let looked = snapshot.read(&self.records, most, &mut visit);
+        let looked = snapshot.read(&self.chunks, most, &mut |entry| visit(entry.as_ref()));
         let all = snapshot.is_read();
         if all {
             self.snapshot = None;
@@ -127,20 +205,21 @@ impl<K: Key, T: Record + Clone> Table<K, T> {
         (looked, all)
     }
 
-    /// The record of a key is about to change.
-    fn keep<Q: Ord + ?Sized>(&mut self, key: &Q)
-    where
-        K: Borrow<Q>,
-    {
+    pub fn rehash(&self) -> u128 {
+        self.iter().fold(0, |sum: u128, (key, record)| sum.wrapping_add(digest(key, record)))
+    }
+
+    /// A number's entry is about to change.
+    fn keep(&mut self, number: u32) {
         if let Some(snapshot) = &mut self.snapshot
-            && let Some((key, record)) = self.records.get_key_value(key)
+            && let Some(chunk) = self.chunks.get(number as usize / CHUNK)
         {
-            snapshot.keep(key, record);
+            snapshot.keep(number, chunk);
         }
     }
 
-    pub fn rehash(&self) -> u128 {
-        self.records.iter().fold(0, |sum: u128, (k, r)| sum.wrapping_add(digest(k, r)))
+    fn entry(&self, number: u32) -> Option<&(K, T)> {
+        self.chunks.get(number as usize / CHUNK)?.get(number as usize % CHUNK)?.as_ref()
     }
 }
 

@@ -284,7 +284,7 @@ fn run(name: &'static str, steps: &[Step]) -> Vec<Option<Victim>> {
                 victims.push(got);
                 let Some(victim) = got else { continue };
                 assert_eq!(queue.next(limit, now, &mut |item| accept(item)), got, "it stays until it leaves");
-                check_passed_over(&queue, &world, &victim);
+                check_passed_over(&mut queue, &world, &victim);
                 let mut standing = world.items[&victim.item];
                 standing.facts.pages -= 1;
                 if standing.facts.pages == 0 {
@@ -309,7 +309,7 @@ fn run(name: &'static str, steps: &[Step]) -> Vec<Option<Victim>> {
 }
 
 /// The held ones that the model has before the victim, in its order.
-fn check_passed_over(queue: &Queue, world: &World, victim: &Victim) {
+fn check_passed_over(queue: &mut Queue, world: &World, victim: &Victim) {
     // By S3-FIFO's own order, and by a time that has come since, somebody else may be meant.
     if ["s3fifo", "session"].contains(&world.name) {
         return;

@@ -28,7 +28,7 @@ impl State {
             }
             Phase::Advance => {
                 let node = need(&row.node, "node", row)?;
-                self.change_path(node, |n| n.sessions += 1)?;
+                self.use_nodes(node, |n| n.sessions += 1)?;
                 self.touch_spots_of(node);
                 self.sessions.update(&*name, |s| (s.node, s.last_use) = (node, row.clock));
             }
@@ -38,7 +38,7 @@ impl State {
                 if node == NONE {
                     return Ok(());
                 }
-                self.change_path(node, |n| n.returns_at = at)?;
+                self.use_nodes(node, |n| n.returns_at = at)?;
                 self.touch_spots_of(node);
                 return Ok(());
             }
@@ -51,7 +51,7 @@ impl State {
             None => Err(format!("session {name} is not open")),
             Some(NONE) => Ok(()),
             Some(node) => {
-                self.change_path(node, |n| {
+                self.use_nodes(node, |n| {
                     n.sessions -= 1;
                     n.superseded |= row.phase == Phase::Advance && n.sessions == 0;
                 })?;
@@ -63,8 +63,7 @@ impl State {
 
     pub(super) fn apply_lock(&mut self, row: &Row) -> Applied {
         let id = need(&row.receipt, "receipt", row)?;
-        let old = self.receipts.get(&id).map(|r| (r.node, r.spots.clone()));
-        match (row.phase, old) {
+        match (row.phase, self.receipts.get(&id).map(|r| r.node)) {
             (Phase::Acquire, None) => {
                 let node = need(&row.node, "node", row)?;
                 let (session, request) = (row.session.clone(), row.request.clone());
@@ -72,19 +71,22 @@ impl State {
                 self.receipts.insert(id, Receipt { node, spots, session, request });
                 Ok(())
             }
-            (Phase::Extend, Some((old, spots))) => {
+            (Phase::Extend, Some(old)) => {
                 let node = need(&row.node, "node", row)?;
                 let taken = self.use_path(node, row, (node != old) as u32)?;
-                self.receipts.update(&id, |r| (r.node, r.spots) = (node, taken));
+                let let_go = self.receipts.update(&id, |r| {
+                    r.node = node;
+                    std::mem::replace(&mut r.spots, taken)
+                });
                 if node != old {
-                    self.change_path(old, |n| n.locks -= 1)?;
+                    self.use_nodes(old, |n| n.locks -= 1)?;
                 }
-                self.change_spots(&spots, |s| s.locks -= 1)
+                self.change_spots(&let_go.unwrap_or_default(), |s| s.locks -= 1)
             }
-            (Phase::Release, Some((old, spots))) => {
-                self.receipts.remove(&id);
-                self.change_path(old, |n| n.locks -= 1)?;
-                self.change_spots(&spots, |s| s.locks -= 1)
+            (Phase::Release, Some(old)) => {
+                let let_go = self.receipts.remove(&id).map(|r| r.spots);
+                self.use_nodes(old, |n| n.locks -= 1)?;
+                self.change_spots(&let_go.unwrap_or_default(), |s| s.locks -= 1)
             }
             _ => Err(format!("receipt {id} cannot {}", row.phase.name())),
         }
@@ -94,7 +96,7 @@ impl State {
     fn use_path(&mut self, node: u32, row: &Row, locks: u32) -> Result<Vec<u32>, String> {
         let session = row.session.as_ref().or_else(|| self.receipts.get(&row.receipt?)?.session.as_ref());
         let priority = session.and_then(|name| self.sessions.get(&**name)).map_or(0, |s| s.priority);
-        self.change_path(node, |n| {
+        self.use_nodes(node, |n| {
             (n.priority, n.returns_at) = (priority, 0);
             n.locks += locks;
             n.uses += 1;
@@ -157,13 +159,13 @@ impl State {
 
     fn lease_path(&mut self, lease: &Lease, by: i32) -> Applied {
         if lease.worth != Reason::None {
-            self.change_path(lease.node, |n| n.retains = n.retains.wrapping_add_signed(by))?;
+            self.use_nodes(lease.node, |n| n.retains = n.retains.wrapping_add_signed(by))?;
             self.touch_spots_of(lease.node);
             return Ok(());
         }
         let (tier, mut pages): (Tier, i32) = (lease.tier, 0);
         let t = tier as usize;
-        self.change_path(lease.node, |n: &mut Node| {
+        self.use_nodes(lease.node, |n: &mut Node| {
             let before = n.leases[t] > 0;
             n.leases[t] = n.leases[t].wrapping_add_signed(by);
             pages += n.pages as i32 * ((n.leases[t] > 0) as i32 - before as i32);

@@ -4,10 +4,10 @@
 //!
 //! Integers are little-endian, text and lists length-prefixed (`wire`). First part: `MAGIC`, `Header`, and the XXH3-64 of both. Others:
 //! the part's number (u32), then stretches to the end of the part, each a section (u8), a count (u32) and so many
-//! items. Sections are in the order of `Section`. Items with numbers have all of them from 0 on, each beginning with
-//! its `Life` (u32): numbers that are free say how often they were used, since a record's hash does. What follows
-//! from records (bitmaps, copies by node and tier, sums) is not in it. The same state in slices of the same
-//! size is the same bytes.
+//! items, by their numbers from 0 on, used or not. Sections are in the order of `Section`. Namespaces, nodes and slots
+//! begin with their `Life` (u32): numbers that are free say how often they were used, since a record's hash does;
+//! records with keys of their own with whether they are there (u8), and the key. What follows from records (bitmaps,
+//! copies by node and tier, sums) is not in it. The same state in slices of the same size is the same bytes.
 
 mod encoding;
 mod rebuild;
@@ -160,9 +160,12 @@ impl State {
         }
         macro_rules! keyed {
             ($store:ident) => {
-                self.$store.read_frozen(most, |key, record| {
-                    key.put(out);
-                    record.put(out);
+                self.$store.read_frozen(most, |entry| {
+                    entry.is_some().put(out);
+                    if let Some((key, record)) = entry {
+                        key.put(out);
+                        record.put(out);
+                    }
                     counted(out)
                 })
             };

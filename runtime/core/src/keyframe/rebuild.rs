@@ -115,7 +115,7 @@ impl State {
         Ok(())
     }
 
-    /// `at`: its number, in sections that have them.
+    /// `at`: its number.
     fn read_item(&mut self, section: Section, at: u32, bytes: &mut &[u8]) -> Option<()> {
         match section {
             Section::Namespaces => {
@@ -130,11 +130,11 @@ impl State {
                 let (life, record) = numbered(bytes, get_slot)?;
                 self.slots.restore(at, life, record)
             }
-            Section::Spots => keyed(&mut self.spots, bytes)?,
-            Section::Sessions => keyed(&mut self.sessions, bytes)?,
-            Section::Receipts => keyed(&mut self.receipts, bytes)?,
-            Section::Leases => keyed(&mut self.leases, bytes)?,
-            Section::Ops => keyed(&mut self.ops, bytes)?,
+            Section::Spots => keyed(&mut self.spots, at, bytes)?,
+            Section::Sessions => keyed(&mut self.sessions, at, bytes)?,
+            Section::Receipts => keyed(&mut self.receipts, at, bytes)?,
+            Section::Leases => keyed(&mut self.leases, at, bytes)?,
+            Section::Ops => keyed(&mut self.ops, at, bytes)?,
         }
         .then_some(())
     }
@@ -206,8 +206,9 @@ fn numbered<T>(bytes: &mut &[u8], get: impl FnOnce(&mut &[u8]) -> Option<T>) -> 
 
 fn keyed<K: Key + Wire, T: Record + Clone + Wire>(
     table: &mut Table<K, T>,
+    at: u32,
     bytes: &mut &[u8],
 ) -> Option<bool> {
-    let (key, record) = (K::get(bytes)?, T::get(bytes)?);
-    Some(table.insert(key, record))
+    let entry = if bool::get(bytes)? { Some((K::get(bytes)?, T::get(bytes)?)) } else { None };
+    Some(table.restore(at, entry))
 }

@@ -18,9 +18,9 @@ impl PyComponent {
         host = 0, storage = 0, page_bytes = 0))]
     #[allow(clippy::too_many_arguments)]
     fn new(
-        name: Text,
-        family: Text,
-        follows: Text,
+        name: Text<'_>,
+        family: Text<'_>,
+        follows: Text<'_>,
         window: u32,
         interval: u32,
         ratio: u32,
@@ -38,7 +38,7 @@ impl PyComponent {
         let known = FamilyName::parse(&family).filter(|f| *f != FamilyName::Full);
         let Some(kind) = known else {
             let families = families.collect::<Vec<_>>().join(", ");
-            return Err(bad_argument(&format!("family is {:?}; it must be one of {families}", family.0)));
+            return Err(bad_argument(&format!("family is {:?}; it must be one of {families}", &*family)));
         };
         if let Some((what, value, whose)) =
             numbers.iter().find(|(_, value, whose)| *value > 0 && *whose != kind)
@@ -52,15 +52,15 @@ impl PyComponent {
         if (kind == FamilyName::Sidecar) == follows.is_empty() {
             return Err(bad_argument(&format!(
                 "follows is {:?}; a sidecar names what it follows, nothing else does",
-                follows.0
+                follows.into_string()
             )));
         }
         let number = numbers.iter().map(|(_, value, _)| *value).max().unwrap_or(0);
         let pages = [device, host, storage];
         Ok(PyComponent(ComponentConfig {
-            name: name.0,
+            name: name.into_string(),
             family: kind,
-            follows: follows.0,
+            follows: follows.into_string(),
             number,
             pages,
             page_bytes,

@@ -18,7 +18,7 @@ use super::guard::guard;
 use super::list::List;
 use super::log::PyLog;
 use super::policy::PythonPolicy;
-use super::text::Text;
+use super::text::{OwnText, Text};
 use super::tokens::Tokens;
 use crate::command::{Command, Journal, Note, Reply};
 use crate::config::{ComponentConfig, Config};
@@ -148,22 +148,22 @@ impl PyCore {
         move_timeout = 0, defer_digests = None, pin_share = 0.5, ghosts = 4096, log_rows = 1 << 16, journal = false))]
     #[allow(clippy::too_many_arguments)]
     fn new(
-        engine: Text,
-        epoch: Text,
-        namespace: Text,
+        engine: Text<'_>,
+        epoch: Text<'_>,
+        namespace: Text<'_>,
         page_size: u32,
         device: u32,
         host: u32,
         storage: u32,
         page_bytes: u64,
-        key: Text,
+        key: Text<'_>,
         components: List<PyComponent>,
         observed_device: bool,
         secret: List<u8>,
         wall_offset: i64,
         now: i64,
         write_through: bool,
-        policies: HashMap<Text, Text>,
+        policies: HashMap<OwnText, OwnText>,
         admit_host: u32,
         admit_storage: u32,
         move_timeout: i64,
@@ -183,7 +183,7 @@ impl PyCore {
         }
         let mut chosen = [const { String::new() }; 3].map(|_| "lru".to_string());
         for (name, policy) in policies {
-            chosen[tier(&name)? as usize] = policy.0;
+            chosen[tier(&name.0)? as usize] = policy.0;
         }
         let key = parse("key", &key, KeyKind::ALL, KeyKind::parse, |k| k.name())?;
         let pages = [device, host, storage];
@@ -197,9 +197,9 @@ impl PyCore {
             page_bytes,
         };
         let config = Config {
-            engine: engine.0,
-            epoch: epoch.0,
-            namespace: namespace.0,
+            engine: engine.into_string(),
+            epoch: epoch.into_string(),
+            namespace: namespace.into_string(),
             key,
             page_size,
             components: std::iter::once(full).chain(components.0.into_iter().map(|c| c.0)).collect(),
@@ -222,8 +222,8 @@ impl PyCore {
         Ok(PyCore { key, inner: Mutex::new(Inner { core, journal, fault: None }) })
     }
 
-    fn open_namespace(&self, now: i64, name: Text) -> PyResult<u64> {
-        expect!(self, now, Number, Command::OpenNamespace { name: name.0 })
+    fn open_namespace(&self, now: i64, name: Text<'_>) -> PyResult<u64> {
+        expect!(self, now, Number, Command::OpenNamespace { name: name.into_string() })
     }
 
     fn retire(&self, now: i64, namespace: u32) -> PyResult<u64> {
@@ -234,37 +234,42 @@ impl PyCore {
     fn open_session(
         &self,
         now: i64,
-        session: Text,
-        parent: Text,
-        group: Text,
+        session: Text<'_>,
+        parent: Text<'_>,
+        group: Text<'_>,
         priority: i64,
     ) -> PyResult<()> {
         if i32::try_from(priority).is_err() {
             return Err(bad_argument(&format!("priority is {priority}; it must fit into 32 bits")));
         }
         let priority = priority as i32;
-        let command = Command::OpenSession { session: session.0, parent: parent.0, group: group.0, priority };
+        let command = Command::OpenSession {
+            session: session.into_string(),
+            parent: parent.into_string(),
+            group: group.into_string(),
+            priority,
+        };
         Ok(self.run(now, command).map(|_| ())?)
     }
 
-    fn close_session(&self, now: i64, session: Text) -> PyResult<u64> {
-        expect!(self, now, Number, Command::CloseSession { session: session.0 })
+    fn close_session(&self, now: i64, session: Text<'_>) -> PyResult<u64> {
+        expect!(self, now, Number, Command::CloseSession { session: session.into_string() })
     }
 
-    fn close_group(&self, now: i64, group: Text) -> PyResult<u64> {
-        expect!(self, now, Number, Command::CloseGroup { group: group.0 })
+    fn close_group(&self, now: i64, group: Text<'_>) -> PyResult<u64> {
+        expect!(self, now, Number, Command::CloseGroup { group: group.into_string() })
     }
 
-    fn expect(&self, now: i64, session: Text, at: i64) -> PyResult<()> {
-        Ok(self.run(now, Command::Expect { session: session.0, at }).map(|_| ())?)
+    fn expect(&self, now: i64, session: Text<'_>, at: i64) -> PyResult<()> {
+        Ok(self.run(now, Command::Expect { session: session.into_string(), at }).map(|_| ())?)
     }
 
     #[pyo3(name = "match", signature = (now, session, request, tokens, *, skip = 0, namespace = 0))]
     fn look(
         &self,
         now: i64,
-        session: Text,
-        request: Text,
+        session: Text<'_>,
+        request: Text<'_>,
         tokens: &Bound<'_, PyAny>,
         skip: u32,
         namespace: u32,
@@ -279,8 +284,8 @@ impl PyCore {
     fn acquire(
         &self,
         now: i64,
-        session: Text,
-        request: Text,
+        session: Text<'_>,
+        request: Text<'_>,
         tokens: &Bound<'_, PyAny>,
         grid: u32,
         skip: u32,
@@ -305,7 +310,7 @@ impl PyCore {
     }
 
     #[pyo3(signature = (now, tier, pages, component = Text::from("full")))]
-    fn evict(&self, now: i64, tier: Text, pages: u32, component: Text) -> PyResult<u64> {
+    fn evict(&self, now: i64, tier: Text<'_>, pages: u32, component: Text<'_>) -> PyResult<u64> {
         let (tier, component) = (self::tier(&tier)?, self.inner()?.component(&component)? as u32);
         expect!(self, now, Number, Command::Evict { tier, pages, component })
     }
@@ -317,7 +322,7 @@ impl PyCore {
     }
 
     #[pyo3(signature = (receipt, component = Text::from("full")))]
-    fn table(&self, receipt: u64, component: Text) -> PyResult<Vec<(u32, u32, u32)>> {
+    fn table(&self, receipt: u64, component: Text<'_>) -> PyResult<Vec<(u32, u32, u32)>> {
         let inner = self.inner()?;
         Ok(inner.core.table(receipt, inner.component(&component)?)?)
     }
@@ -328,7 +333,7 @@ impl PyCore {
     }
 
     #[pyo3(signature = (receipt, component = Text::from("full")))]
-    fn copies<'py>(&self, py: Python<'py>, receipt: u64, component: Text) -> PyResult<Vec<Copy<'py>>> {
+    fn copies<'py>(&self, py: Python<'py>, receipt: u64, component: Text<'_>) -> PyResult<Vec<Copy<'py>>> {
         let copies = {
             let inner = self.inner()?;
             inner.core.copies(receipt, inner.component(&component)?)?
@@ -365,7 +370,7 @@ impl PyCore {
         start: u32,
         blocks: List<u32>,
         skip: u32,
-        component: Text,
+        component: Text<'_>,
     ) -> PyResult<PyCommit> {
         let tokens = Tokens::read(tokens, self.key)?;
         let component = self.inner()?.component(&component)? as u32;
@@ -378,13 +383,13 @@ impl PyCore {
     }
 
     #[pyo3(signature = (now, blocks, component = Text::from("full")))]
-    fn forget(&self, now: i64, blocks: List<u32>, component: Text) -> PyResult<u64> {
+    fn forget(&self, now: i64, blocks: List<u32>, component: Text<'_>) -> PyResult<u64> {
         let component = self.inner()?.component(&component)? as u32;
         expect!(self, now, Number, Command::Forget { blocks: blocks.0, component })
     }
 
     #[pyo3(signature = (now, op, reason = Text::from("aborted")))]
-    fn abort(&self, now: i64, op: u64, reason: Text) -> PyResult<()> {
+    fn abort(&self, now: i64, op: u64, reason: Text<'_>) -> PyResult<()> {
         let reason = self::reason(&reason)?;
         Ok(self.run(now, Command::Abort { op, reason }).map(|_| ())?)
     }
@@ -402,14 +407,17 @@ impl PyCore {
         results: List<u8>,
         bytes: u64,
         duration: i64,
-        detail: Text,
+        detail: Text<'_>,
     ) -> PyResult<()> {
         Ok(self
-            .run(now, Command::Complete { op, results: results.0, bytes, duration, detail: detail.0 })
+            .run(
+                now,
+                Command::Complete { op, results: results.0, bytes, duration, detail: detail.into_string() },
+            )
             .map(|_| ())?)
     }
 
-    fn damaged(&self, now: i64, tier: Text, slot: u32, generation: u32) -> PyResult<bool> {
+    fn damaged(&self, now: i64, tier: Text<'_>, slot: u32, generation: u32) -> PyResult<bool> {
         let tier = self::tier(&tier)?;
         expect!(self, now, Flag, Command::Damaged { tier, slot, generation })
     }
@@ -418,9 +426,9 @@ impl PyCore {
     fn resident<'py>(
         &self,
         py: Python<'py>,
-        tier: Text,
-        session: Text,
-        component: Text,
+        tier: Text<'_>,
+        session: Text<'_>,
+        component: Text<'_>,
     ) -> PyResult<Vec<Copy<'py>>> {
         let session = (!session.is_empty()).then_some(&*session);
         let copies = {
@@ -434,33 +442,77 @@ impl PyCore {
         Ok(self.inner()?.core.slot_user(slot).map_or(String::new(), |name| name.to_string()))
     }
 
-    fn pin(&self, now: i64, session: Text, tier: Text, ttl: i64, owner: Text) -> PyResult<PyOutcome> {
+    fn pin(
+        &self,
+        now: i64,
+        session: Text<'_>,
+        tier: Text<'_>,
+        ttl: i64,
+        owner: Text<'_>,
+    ) -> PyResult<PyOutcome> {
         let tier = self::tier(&tier)?;
-        expect!(self, now, Outcome, Command::Pin { session: session.0, tier, ttl, owner: owner.0 })
+        expect!(
+            self,
+            now,
+            Outcome,
+            Command::Pin { session: session.into_string(), tier, ttl, owner: owner.into_string() }
+        )
     }
 
     fn unpin(&self, now: i64, lease: u64) -> PyResult<()> {
         Ok(self.run(now, Command::Unpin { lease }).map(|_| ())?)
     }
 
-    fn demote(&self, now: i64, session: Text, owner: Text) -> PyResult<PyOutcome> {
-        expect!(self, now, Outcome, Command::Demote { session: session.0, owner: owner.0 })
+    fn demote(&self, now: i64, session: Text<'_>, owner: Text<'_>) -> PyResult<PyOutcome> {
+        expect!(
+            self,
+            now,
+            Outcome,
+            Command::Demote { session: session.into_string(), owner: owner.into_string() }
+        )
     }
 
-    fn prefetch(&self, now: i64, session: Text, owner: Text) -> PyResult<PyOutcome> {
-        expect!(self, now, Outcome, Command::Prefetch { session: session.0, owner: owner.0 })
+    fn prefetch(&self, now: i64, session: Text<'_>, owner: Text<'_>) -> PyResult<PyOutcome> {
+        expect!(
+            self,
+            now,
+            Outcome,
+            Command::Prefetch { session: session.into_string(), owner: owner.into_string() }
+        )
     }
 
-    fn flush(&self, now: i64, session: Text, owner: Text) -> PyResult<PyOutcome> {
-        expect!(self, now, Outcome, Command::Flush { session: session.0, owner: owner.0 })
+    fn flush(&self, now: i64, session: Text<'_>, owner: Text<'_>) -> PyResult<PyOutcome> {
+        expect!(
+            self,
+            now,
+            Outcome,
+            Command::Flush { session: session.into_string(), owner: owner.into_string() }
+        )
     }
 
-    fn retain(&self, now: i64, session: Text, ttl: i64, owner: Text) -> PyResult<PyOutcome> {
-        expect!(self, now, Outcome, Command::Retain { session: session.0, ttl, owner: owner.0 })
+    fn retain(&self, now: i64, session: Text<'_>, ttl: i64, owner: Text<'_>) -> PyResult<PyOutcome> {
+        expect!(
+            self,
+            now,
+            Outcome,
+            Command::Retain { session: session.into_string(), ttl, owner: owner.into_string() }
+        )
     }
 
-    fn share(&self, now: i64, session: Text, forks: u32, ttl: i64, owner: Text) -> PyResult<PyOutcome> {
-        expect!(self, now, Outcome, Command::Share { session: session.0, forks, ttl, owner: owner.0 })
+    fn share(
+        &self,
+        now: i64,
+        session: Text<'_>,
+        forks: u32,
+        ttl: i64,
+        owner: Text<'_>,
+    ) -> PyResult<PyOutcome> {
+        expect!(
+            self,
+            now,
+            Outcome,
+            Command::Share { session: session.into_string(), forks, ttl, owner: owner.into_string() }
+        )
     }
 
     fn tick(&self, now: i64) -> PyResult<u64> {
@@ -474,11 +526,11 @@ impl PyCore {
     fn note(
         &self,
         now: i64,
-        kind: Text,
-        phase: Text,
-        session: Text,
-        request: Text,
-        reason: Text,
+        kind: Text<'_>,
+        phase: Text<'_>,
+        session: Text<'_>,
+        request: Text<'_>,
+        reason: Text<'_>,
         cause: u64,
         op: u64,
         slot: Option<u32>,
@@ -486,15 +538,15 @@ impl PyCore {
         tokens: u32,
         bytes: u64,
         duration: i64,
-        tier_from: Text,
-        tier_to: Text,
-        detail: Text,
+        tier_from: Text<'_>,
+        tier_to: Text<'_>,
+        detail: Text<'_>,
     ) -> PyResult<u64> {
         let note = Note {
             kind: parse("kind", &kind, Kind::ALL, Kind::parse, |k| k.name())?,
             phase: parse("phase", &phase, Phase::ALL, Phase::parse, |p| p.name())?,
-            session: session.0,
-            request: request.0,
+            session: session.into_string(),
+            request: request.into_string(),
             reason: self::reason(&reason)?,
             cause,
             op,
@@ -505,7 +557,7 @@ impl PyCore {
             duration,
             tier_from: optional_tier(&tier_from)?,
             tier_to: optional_tier(&tier_to)?,
-            detail: detail.0,
+            detail: detail.into_string(),
         };
         expect!(self, now, Number, Command::Note { note })
     }
@@ -518,11 +570,11 @@ impl PyCore {
         Ok(self.inner()?.core.state.session_reports().into_iter().map(Into::into).collect())
     }
 
-    fn session(&self, name: Text) -> PyResult<PySessionInfo> {
+    fn session(&self, name: Text<'_>) -> PyResult<PySessionInfo> {
         let inner = self.inner()?;
         let key = inner.core.known(&name)?;
         let state = &inner.core.state;
-        let session = state.sessions.get(&key).ok_or(Refusal::UnknownSession(name.0))?;
+        let session = state.sessions.get(&key).ok_or(Refusal::UnknownSession(name.into_string()))?;
         Ok(state.session_report(&key, session).into())
     }
 

@@ -29,7 +29,7 @@ fn page_digests<'py>(
     py: Python<'py>,
     tokens: &Bound<'_, PyAny>,
     page_size: usize,
-    namespace: Text,
+    namespace: Text<'_>,
     secret: List<u8>,
 ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
     if page_size == 0 {

@@ -58,3 +58,12 @@ def test_a_lock_that_a_hint_holds_is_nobody_elses():
     assert d.core.state_hash() == before
     d.answer(backup)
     assert (d.core.session("a").device_pages, d.core.session("a").host_pages) == (0, 2)
+
+
+def test_only_what_is_computed_after_the_same_start_is_pending():
+    d = Driver("a", "b", device=8)
+    d.serve("a", [1])
+    computing = d.acquire("b", [5, 2])
+    d.core.reserve(d.tick(), computing.receipt, 2)
+    assert d.acquire("b", [5, 2]).reason == "pending_write"
+    assert d.acquire("a", [1, 2]).reason == "never_stored"
