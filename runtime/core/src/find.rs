@@ -73,6 +73,8 @@ struct Found {
     pages: u32,
     full: u32,
     clipped_by: Name,
+    /// Why not more.
+    miss: Miss,
 }
 
 /// (first slot, first device page, count)
@@ -87,11 +89,10 @@ impl Core {
     pub fn look(&mut self, ask: &Ask) -> Answer<Match> {
         let names = (self.known(ask.session)?, ask.request.into());
         let found = self.find(ask)?;
-        let miss = self.explain(ask, &found);
         let node = found.path.nodes.iter().copied().find(|n| self.state.path_pages(*n) >= found.pages);
         let node = if found.pages == 0 { found.path.root } else { node.unwrap_or(found.path.root) };
         let by_tier = self.by_tier(&found.path, found.pages);
-        self.answer_match(Phase::Look, ask, &names, &found, node, by_tier, miss)
+        self.answer_match(Phase::Look, ask, &names, &found, node, by_tier)
     }
 
     pub fn acquire(&mut self, ask: &Ask, grid: u32) -> Answer<Match> {
@@ -100,7 +101,6 @@ impl Core {
             return Err(Refusal::BadArgument("grid is 0 pages; it must be at least 1".into()));
         }
         let found = self.find(ask)?;
-        let miss = self.explain(ask, &found);
         let mut pages = found.pages / grid * grid;
         if pages < found.pages {
             // A length on the grid that every component can be resumed at.
@@ -110,7 +110,7 @@ impl Core {
         }
         let by_tier = self.by_tier(&found.path, pages);
         let node = self.cut(found.path.root, &found.path.nodes, pages)?;
-        let mut answer = self.answer_match(Phase::Acquire, ask, &names, &found, node, by_tier, miss)?;
+        let mut answer = self.answer_match(Phase::Acquire, ask, &names, &found, node, by_tier)?;
         let from = found.path.pages;
         let tail: Arc<[u8]> =
             ask.key[self.bytes_of(from.saturating_sub(ask.skip)).min(ask.key.len())..].into();
@@ -141,14 +141,19 @@ impl Core {
     fn find(&self, ask: &Ask) -> Answer<Found> {
         let path = self.walk(ask)?;
         let full = self.state.reach_of(FULL, &path.nodes, ANY_TIER, path.pages);
-        if self.state.components.len() == 1 {
-            return Ok(Found { path, pages: full, full, clipped_by: "" });
+        let (mut pages, mut clipped_by) = (full, "");
+        if self.state.components.len() > 1 {
+            pages = self.state.resumable(&path.nodes, ANY_TIER, full);
+            let short = |c: &usize| self.state.reach_of(*c, &path.nodes, ANY_TIER, full) < full;
+            let clips = if pages < full { self.state.slotted().find(short) } else { None };
+            clipped_by = clips.map_or("", |c| self.state.name_of(c));
         }
-        let pages = self.state.resumable(&path.nodes, ANY_TIER, full);
-        let short = |c: &usize| self.state.reach_of(*c, &path.nodes, ANY_TIER, full) < full;
-        let clipped_by = if pages < full { self.state.slotted().find(short) } else { None };
-        let clipped_by = clipped_by.map_or("", |c| self.state.name_of(c));
-        Ok(Found { path, pages, full, clipped_by })
+        let miss = Miss::plain(Reason::ComponentGap);
+        let mut found = Found { path, pages, full, clipped_by, miss };
+        if pages == full {
+            found.miss = self.explain(ask, &found);
+        }
+        Ok(found)
     }
 
     /// Follow a key: from the root, or from page `skip` of the session's own path.
@@ -283,9 +288,6 @@ impl Core {
 
     fn explain(&self, ask: &Ask, found: &Found) -> Miss {
         let (pages, walked) = (found.pages, found.path.pages);
-        if pages < found.full {
-            return Miss::plain(Reason::ComponentGap);
-        }
         let rest = ask.key.get(self.bytes_of(pages.saturating_sub(ask.skip))..).unwrap_or_default();
         if pages >= ask.skip && rest.len() < self.keys.width() {
             return Miss::plain(if rest.is_empty() { Reason::None } else { Reason::BelowPage });
@@ -431,9 +433,8 @@ impl Core {
         found: &Found,
         node: u32,
         by_tier: [u32; 3],
-        miss: Miss,
     ) -> Answer<Match> {
-        let pages = by_tier.iter().sum();
+        let (pages, miss) = (by_tier.iter().sum(), found.miss.clone());
         let mut row = Row::new(Kind::Match, phase);
         (row.session, row.request) = (Some(session.clone()), Some(request.clone()));
         (row.namespace, row.node) = (Some(ask.namespace), Some(node));
