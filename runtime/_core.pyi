@@ -559,15 +559,17 @@ class Core:
 
     def log(self) -> Log: ...
     def journal(self) -> bytes:
-        """Every command so far with its `now`, encoded, less what was drained; empty unless
-        journal=True."""
+        """Every command so far with its `now`, less what was drained, as the journal's next piece;
+        empty when there is none, and unless journal=True."""
 
     def drain_journal(self) -> bytes:
-        """The same, and forget it: pieces drained one after the other are one journal."""
+        """The same, and forget it. The pieces, one after the other, are one journal; each has its
+        number, its length and a checksum."""
 
     @staticmethod
     def replay(journal: bytes) -> Core:
-        """Run a journal again from nothing."""
+        """Run a journal again from nothing. LogError, which names the piece, when one is missing,
+        cut or damaged, and when it was no journal."""
 
 @final
 class Message:
@@ -629,6 +631,10 @@ def page_digests(
 ) -> list[bytes]:
     """sha256(parent digest || token ids as u32 little-endian) of each whole page; SGLang's scheme,
     seeded with the namespace and the secret."""
+
+def whole_pieces(journal: bytes) -> tuple[int, int]:
+    """How many whole pieces a journal has, and the bytes that they take; what follows is a piece that
+    a crash cut off. LogError when a piece is missing or damaged, or cut and others follow it."""
 
 def content_hash(data: Buffer) -> int:
     """XXH3-64 of any C-contiguous buffer. Releases the GIL."""

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::compute::{Commit, Reservation};
 use crate::config::{ComponentConfig, Config};
-use crate::core::{Core, PolicyMaker};
+use crate::core::Core;
 use crate::find::{Ask, Match};
 use crate::hints::Outcome;
 use crate::moves::Restore;
@@ -13,8 +13,6 @@ use crate::names::{Kind, Phase, Reason, Tier};
 use crate::refusal::{Answer, Refusal};
 use crate::row::Row;
 use crate::wire::{Wire, fields};
-
-const JOURNAL_MAGIC: &[u8; 8] = b"kvjrnl\x00\x02";
 
 macro_rules! commands {
     ($($tag:literal $name:ident { $($field:ident: $t:ty),* })*) => {
@@ -28,7 +26,7 @@ macro_rules! commands {
                 }
             }
 
-            fn decode(bytes: &mut &[u8]) -> Option<Command<'static>> {
+            pub(crate) fn decode(bytes: &mut &[u8]) -> Option<Command<'static>> {
                 match u8::get(bytes)? {
                     $($tag => Some(Command::$name { $($field: Wire::get(bytes)?),* }),)*
                     _ => None,
@@ -236,50 +234,5 @@ impl Core {
         row.bytes = (note.bytes > 0).then_some(note.bytes);
         row.duration = (note.duration > 0).then_some(note.duration);
         self.emit(row)
-    }
-
-    /// Run a journal again from nothing.
-    pub fn replay(journal: &[u8], make: PolicyMaker) -> Answer<Core> {
-        let broken = |at: usize| Refusal::Log(format!("the journal is broken {at} bytes before its end"));
-        let mut bytes =
-            journal.strip_prefix(JOURNAL_MAGIC).ok_or_else(|| Refusal::Log("not a journal".into()))?;
-        let config = Config::get(&mut bytes).ok_or_else(|| broken(bytes.len()))?;
-        let mut core = Core::new(config, make)?;
-        while !bytes.is_empty() {
-            let left = bytes.len();
-            let now = i64::get(&mut bytes).ok_or_else(|| broken(left))?;
-            let command = Command::decode(&mut bytes).ok_or_else(|| broken(left))?;
-            // A refused command was refused the first time too.
-            if let Err(Refusal::Internal(fault)) = core.run(now, &command) {
-                return Err(Refusal::Internal(fault));
-            }
-            core.actions.clear();
-        }
-        Ok(core)
-    }
-}
-
-/// The commands of one core, as they were given.
-pub struct Journal(Vec<u8>);
-
-impl Journal {
-    pub fn new(config: &Config) -> Self {
-        let mut bytes = JOURNAL_MAGIC.to_vec();
-        config.put(&mut bytes);
-        Journal(bytes)
-    }
-
-    pub fn append(&mut self, now: i64, command: &Command) {
-        now.put(&mut self.0);
-        command.encode(&mut self.0);
-    }
-
-    pub fn bytes(&self) -> &[u8] {
-        &self.0
-    }
-
-    /// What was written since the last time, to be kept elsewhere.
-    pub fn take(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.0)
     }
 }

@@ -22,6 +22,7 @@ pub mod families;
 pub mod find;
 pub mod ghosts;
 pub mod hints;
+pub mod journal;
 pub mod keyframe;
 pub mod keys;
 pub mod leases;

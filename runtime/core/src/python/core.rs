@@ -20,10 +20,11 @@ use super::log::PyLog;
 use super::policy::PythonPolicy;
 use super::text::Text;
 use super::tokens::Tokens;
-use crate::command::{Command, Journal, Note, Reply};
+use crate::command::{Command, Note, Reply};
 use crate::config::{ComponentConfig, Config};
 use crate::core::Core;
 use crate::find;
+use crate::journal::Journal;
 use crate::names::{FamilyName, KeyKind, Kind, Phase, Reason, Tier};
 use crate::policy::{self, Policy};
 use crate::refusal::{Answer, Refusal};
@@ -568,7 +569,7 @@ impl PyCore {
     }
 
     fn journal<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, self.inner()?.journal.as_ref().map_or(&[], |j| j.bytes())))
+        Ok(PyBytes::new(py, &self.inner()?.journal.as_ref().map(Journal::piece).unwrap_or_default()))
     }
 
     fn drain_journal<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {

@@ -5,10 +5,11 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use _core::columns::decode;
-use _core::command::{Command, Journal, Reply};
+use _core::command::{Command, Reply};
 use _core::config::{ComponentConfig, Config};
 use _core::core::Core;
 use _core::digest::{Digest, page_digests, root_digest};
+use _core::journal::Journal;
 use _core::moves::Action;
 use _core::names::{FamilyName, KeyKind, Reason, Tier};
 use _core::policy;
@@ -135,7 +136,9 @@ struct Reserved {
 
 pub struct World {
     pub core: Core,
-    pub journal: Journal,
+    journal: Journal,
+    /// Its pieces so far, as a file has them.
+    pieces: Vec<u8>,
     pub replica: Replica,
     pub shell: Shell,
     pub requests: Vec<Request>,
@@ -178,6 +181,7 @@ impl World {
         World {
             core: Core::new(config, &mut make).unwrap(),
             journal,
+            pieces: Vec::new(),
             replica: Replica::default(),
             shell: Shell::default(),
             requests: Vec::new(),
@@ -658,6 +662,7 @@ impl World {
             assert_eq!(self.replica.fold(&message.payload).unwrap(), message.state_hash);
             self.payloads.push(message.payload);
         }
+        self.pieces.append(&mut self.journal.take());
         assert_eq!(self.replica.state.hash(), self.core.state.hash());
         assert_eq!(self.replica.state.observed_hash(), self.core.state.observed_hash());
         self.replica.state.check().unwrap();
@@ -665,7 +670,7 @@ impl World {
 
     /// The same commands give the same log, byte for byte.
     pub fn replay(&self) {
-        let again = Core::replay(self.journal.bytes(), &mut make).unwrap();
+        let again = Core::replay(&self.pieces, &mut make).unwrap();
         assert_eq!(again.state.hash(), self.core.state.hash());
         let rows: Vec<_> = self.payloads.iter().flat_map(|p| decode(p).unwrap().1).collect();
         let message = again.log.drain(usize::MAX).unwrap().unwrap();
