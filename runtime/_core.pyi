@@ -281,10 +281,11 @@ class Core:
     ns since 1970). write_through: back up new pages to the host, and offload backed-up pages to
     storage, as they appear; admit_host, admit_storage: what has been used so often, when next a
     request commits on its path. policies: eviction policy
-    by tier, one of `POLICIES` or "module.path:Class", a class of the user's with
+    by tier (of those that there are), one of `POLICIES` or "module.path:Class", a class of the user's with
     on_insert(item, facts) -> int, on_hit(item, facts) -> int, on_remove(item, identity, evicted)
     and, if it wants, on_victim(item, facts) -> int | None (a new score is a second chance); the
-    lowest score goes first. One that raises is not asked again: the last use decides then.
+    lowest score goes first. One that raises is not asked again: the last use decides
+    then (see `policy_faults`).
     move_timeout: ns that a move may take before it is given up; 0 for ever. defer_digests: make
     digests when somebody asks for them; by default at a page size of 1. pin_share: largest share of
     a tier that leases may hold. ghosts: lost pages remembered for `reason`. log_rows: rows kept for

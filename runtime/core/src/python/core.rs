@@ -183,11 +183,23 @@ impl PyCore {
             )));
         }
         let mut chosen = [const { String::new() }; 3].map(|_| "lru".to_string());
+        let pages = [device, host, storage];
         for (name, policy) in policies {
-            chosen[tier(&name)? as usize] = policy.0;
+            let tier = tier(&name)? as usize;
+            if pages[tier] == 0 {
+                let why = if tier == 0 && observed_device {
+                    "the engine owns its device, and evicts there itself".to_string()
+                } else {
+                    format!("{} is 0 pages: there is no such tier", &*name)
+                };
+                return Err(bad_argument(&format!(
+                    "policies has {:?} for {:?}, but {why}",
+                    &*policy, &*name
+                )));
+            }
+            chosen[tier] = policy.0;
         }
         let key = parse("key", &key, KeyKind::ALL, KeyKind::parse, |k| k.name())?;
-        let pages = [device, host, storage];
         let name = "full".to_string();
         let full = ComponentConfig {
             name,

@@ -74,7 +74,8 @@ pub fn config(kind: &Kind) -> Config {
         now: 0,
         write_through: kind.write_through,
         policies: kind.policies.map(|p| policy::NAMES[p as usize % policy::NAMES.len()].to_string()),
-        admit: kind.admit,
+        // A tier that is not there admits nothing.
+        admit: [0, 1].map(|below| if kind.pages[below + 1] == 0 { 1 } else { kind.admit[below] }),
         move_timeout: kind.move_timeout,
         defer_digests: kind.defer_digests,
         pin_permille: 600,
