@@ -544,6 +544,10 @@ class Core:
     def observed_hash(self) -> str:
         """The same of what is believed about a device that the engine owns; no part of that."""
 
+    def policy_faults(self) -> list[tuple[str, Tier, str, str]]:
+        """Policies of the user's own that are not asked any more, since they raised or answered
+        what is no score: (component, tier, policy, why). The log has each once, as config/fail."""
+
     def check(self) -> None:
         """Prove every invariant of the state and of every index derived from it; CoreError names
         the first that does not hold."""

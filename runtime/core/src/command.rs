@@ -129,8 +129,9 @@ impl Core {
     pub fn run(&mut self, now: i64, command: &Command) -> Answer<Reply> {
         self.now = self.now.max(now);
         let answer = self.obey(command);
+        let told = self.tell_faults();
         self.flush_rows();
-        answer
+        told.and(answer)
     }
 
     fn obey(&mut self, command: &Command) -> Answer<Reply> {

@@ -73,6 +73,8 @@ pub struct Core {
     /// Last session that used each node, by node number.
     users: Chunks<Option<Arc<str>>>,
     pub(crate) policy_names: [Name; 3],
+    /// Policies of the user's own that have not failed, by component and tier.
+    pub(crate) may_fail: Vec<(usize, Tier)>,
     /// Moves wanted and not yet handed out.
     pub actions: Vec<Action>,
     outbox: Vec<(Row, u128)>,
@@ -102,6 +104,9 @@ impl Core {
         for (i, policy) in policies.iter().take(3).enumerate() {
             names[i] = name(policy.name()).ok_or_else(too_many)?;
         }
+        let places = (0..config.components.len()).flat_map(|c| Tier::ALL.iter().map(move |tier| (c, *tier)));
+        let of_users = places.zip(&policies).filter(|(_, policy)| policy.can_fail());
+        let may_fail = of_users.map(|(place, _)| place).collect();
         policies.reverse();
         let mut next = |_| policies.pop().unwrap_or_else(|| Box::new(Lru));
         let mut core = Core {
@@ -118,6 +123,7 @@ impl Core {
             torn: BTreeSet::new(),
             users: Chunks::default(),
             policy_names: names,
+            may_fail,
             actions: Vec::new(),
             outbox: Vec::new(),
             next_number: 1,

@@ -19,6 +19,7 @@ pub mod core;
 pub mod digest;
 pub mod evict;
 pub mod families;
+pub mod faults;
 pub mod find;
 pub mod ghosts;
 pub mod hints;

@@ -551,6 +551,11 @@ impl PyCore {
         Ok(format!("{:032x}", self.inner()?.core.state.observed_hash()))
     }
 
+    fn policy_faults(&self) -> PyResult<Vec<(&'static str, &'static str, &'static str, String)>> {
+        let faults = self.inner()?.core.policy_faults();
+        Ok(faults.into_iter().map(|f| (f.component, f.tier.name(), f.policy, f.why)).collect())
+    }
+
     fn check(&self) -> PyResult<()> {
         Ok(self.inner()?.core.check().map_err(Refusal::Internal)?)
     }

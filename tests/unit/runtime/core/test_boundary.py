@@ -95,6 +95,7 @@ class World(Driver):
 COMMANDS = sorted(World().commands())
 WITHOUT_ARGUMENTS = {
     "actions", "check", "drain_journal", "journal", "keyframe_begin", "log", "observed_hash",
+    "policy_faults",
     "pools", "seq", "sessions", "state_hash",
 }  # fmt: skip
 ELSEWHERE = {"observe", "forget", "replay", "keyframe_slice"}
