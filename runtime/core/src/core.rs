@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use crate::blocks::Blocks;
 use crate::chunks::Chunks;
 use crate::config::Config;
 use crate::digest::{Digest, page_digests};
@@ -68,6 +69,8 @@ pub struct Core {
     pub(crate) live: BTreeMap<u64, Live>,
     pub(crate) hints: BTreeMap<u64, Hint>,
     pub(crate) prompts: HashMap<Arc<str>, Prompt>,
+    /// Of a device that the engine owns.
+    pub(crate) blocks: Blocks,
     /// Copies that an engine took away from its own device while a move read them.
     pub(crate) torn: BTreeSet<(u64, u32)>,
     /// Last session that used each node, by node number.
@@ -120,6 +123,7 @@ impl Core {
             live: BTreeMap::new(),
             hints: BTreeMap::new(),
             prompts: HashMap::new(),
+            blocks: Blocks::default(),
             torn: BTreeSet::new(),
             users: Chunks::default(),
             policy_names: names,
@@ -171,6 +175,9 @@ impl Core {
         row.seq = self.state.seq + 1;
         row.clock = self.now;
         self.state.apply(&row).map_err(Refusal::Internal)?;
+        if self.config.observed_device {
+            self.blocks.follow(&self.state, &row);
+        }
         let change = match (row.kind, row.phase) {
             (Kind::Lock, Phase::Acquire | Phase::Extend) => Change::Used,
             (Kind::Evict, Phase::Kept | Phase::Lost | Phase::Gone) => Change::Evicted,
@@ -330,6 +337,7 @@ impl Core {
         let nodes = self.state.nodes.iter().map(|(id, node)| (id, node.parent, node.pages));
         self.keys.check(nodes)?;
         self.order.check(&self.state, self.now)?;
+        self.blocks.check(&self.state)?;
         self.check_settled()
     }
 }

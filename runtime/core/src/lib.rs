@@ -8,6 +8,7 @@
 pub mod apply;
 pub mod arena;
 pub mod bitmap;
+pub mod blocks;
 pub mod check;
 pub mod children;
 pub mod chunks;
