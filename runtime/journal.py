@@ -1,8 +1,8 @@
 """The journal of an engine's core in a file: every command and completion, with its moment.
 
 `python -m runtime.journal FILE` plays it again from nothing and prints the state_hash that comes
-out, which is the engine's at the end of the last piece that is whole. A crash may cut a piece off at
-the end, and that is said; a journal that lacks any other piece is refused.
+out, which is the engine's at the end of the last piece that is whole. A crash may cut a piece off
+at the end, and that is said; a journal that lacks any other piece is refused.
 """
 
 import sys
@@ -52,10 +52,8 @@ def main(arguments: list[str]) -> int:
         journal = Path(arguments[0]).read_bytes()
         pieces, end = whole_pieces(journal)
         if end < len(journal):
-            print(
-                f"{arguments[0]}: piece {pieces + 1} is cut, and left out ({len(journal) - end} bytes).",
-                file=sys.stderr,
-            )
+            cut = f"piece {pieces + 1} is cut, and left out ({len(journal) - end} bytes)."
+            print(f"{arguments[0]}: {cut}", file=sys.stderr)
         core = Core.replay(journal[:end])
         core.check()
     except OSError as error:

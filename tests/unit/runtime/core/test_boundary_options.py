@@ -97,7 +97,7 @@ def test_a_core_that_cannot_be_is_refused(option, values):
 @pytest.mark.parametrize(
     "options",
     [
-        {"storage": 5, "policies": {"storage": "lfu"}, "admit_storage": 2},  # no host: pages go there directly
+        {"storage": 5, "policies": {"storage": "lfu"}, "admit_storage": 2},  # no host
         {"device": 0, "observed_device": True},
         {"components": [SWA, DRAFT, Component("c2", "spans", ratio=2)]},
         {
@@ -157,7 +157,10 @@ def test_a_refusal_says_what_was_wrong_and_what_would_be_right():
         (lambda: Component("x", "gru"), ["'gru'", "swa, mamba, sidecar, spans"]),
         (lambda: Component("x", "mamba", ratio=2), ["ratio is 2", "mamba", "spans"]),
         (lambda: Core(**GOOD, key="bytes"), ["'bytes'", "tokens, pairs, digests"]),
-        (lambda: Core(**GOOD, host=1, policies={"host": "new"}), ["'new'", "lru", "module.path:Class"]),
+        (
+            lambda: Core(**GOOD, host=1, policies={"host": "new"}),
+            ["'new'", "lru", "module.path:Class"],
+        ),
         (lambda: Core(**GOOD, components=[SWA, SWA]), ["'swa'", "taken"]),
         (lambda: Core(**{**GOOD, "device": 0}), ["device is 0", "observed_device"]),
         (lambda: Core(**GOOD, policies={"host": "lru"}), ["'lru' for 'host'", "host is 0 pages"]),
