@@ -3,14 +3,15 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::compute::{Commit, Reservation};
+use crate::commit::Commit;
 use crate::config::{ComponentConfig, Config};
 use crate::core::Core;
 use crate::find::{Ask, Match};
 use crate::hints::Outcome;
-use crate::moves::Restore;
 use crate::names::{Kind, Phase, Reason, Tier};
 use crate::refusal::{Answer, Refusal};
+use crate::reserve::Reservation;
+use crate::restore::Restore;
 use crate::row::Row;
 use crate::wire::{Wire, fields};
 

@@ -1,5 +1,6 @@
 //! The live core: decides, writes rows, and keeps the indexes beside the state. The commands themselves are
-//! in namespaces, sessions, find, locks, compute, observe, moves, leases and hints; this file has what they share.
+//! in namespaces, sessions, find, locks, reserve, commit, observe, moves, restore, complete, leases and hints; this
+//! file has what they share.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;

@@ -3,11 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::compute::{Commit, Computed, pair};
+use crate::commit::{Commit, Computed};
 use crate::core::Core;
 use crate::names::{Kind, Phase, Reason, Tier};
 use crate::records::{FULL, NONE};
 use crate::refusal::{Answer, Refusal};
+use crate::reserve::pair;
 use crate::row::Row;
 use crate::runs::{Run, Runs};
 
