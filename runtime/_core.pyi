@@ -280,15 +280,16 @@ class Core:
     engine: name shown to operators. wall_offset: added to `now` to give the log's `ts` (wall clock,
     ns since 1970). write_through: back up new pages to the host, and offload backed-up pages to
     storage, as they appear; admit_host, admit_storage: what has been used so often, when next a
-    request commits on its path. policies: eviction policy
-    by tier, one of `POLICIES` or "module.path:Class", a class of the user's with
-    on_insert(item, facts) -> int, on_hit(item, facts) -> int, on_remove(item, identity, evicted)
-    and, if it wants, on_victim(item, facts) -> int | None (a new score is a second chance); the
-    lowest score goes first. One that raises is not asked again: the last use decides then.
-    move_timeout: ns that a move may take before it is given up; 0 for ever. defer_digests: make
-    digests when somebody asks for them; by default at a page size of 1. pin_share: largest share of
-    a tier that leases may hold. ghosts: lost pages remembered for `reason`. log_rows: rows kept for
-    the drain; when nobody drains, the oldest are dropped and counted. 0: there is no log.
+    request commits on its path (a tier that is not there has neither). policies: eviction policy by
+    tier, of those that are ours, one of `POLICIES` or "module.path:Class", a class of the user's
+    with on_insert(item, facts) -> int, on_hit(item, facts) -> int, on_remove(item, identity,
+    evicted) and, if it wants, on_victim(item, facts) -> int | None (a new score is a second
+    chance); the lowest score goes first. One that raises is not asked again: the last use decides
+    then (see `policy_faults`). move_timeout: ns that a move may take before it is given up; 0 for
+    ever. defer_digests: make digests when somebody asks for them; by default at a page size of 1.
+    pin_share: largest share of a tier that leases may hold. ghosts: lost pages remembered for
+    `reason`. log_rows: rows kept for the drain; when nobody drains, the oldest are dropped and
+    counted. 0: there is no log.
     """
 
     def __init__(
@@ -543,6 +544,10 @@ class Core:
     def observed_hash(self) -> str:
         """The same of what is believed about a device that the engine owns; no part of that."""
 
+    def policy_faults(self) -> list[tuple[str, Tier, str, str]]:
+        """Policies of the user's own that are not asked any more, since they raised or answered
+        what is no score: (component, tier, policy, why). The log has each once, as config/fail."""
+
     def check(self) -> None:
         """Prove every invariant of the state and of every index derived from it; CoreError names
         the first that does not hold."""
@@ -559,15 +564,17 @@ class Core:
 
     def log(self) -> Log: ...
     def journal(self) -> bytes:
-        """Every command so far with its `now`, encoded, less what was drained; empty unless
-        journal=True."""
+        """Every command so far with its `now`, less what was drained, as the journal's next piece;
+        empty when there is none, and unless journal=True."""
 
     def drain_journal(self) -> bytes:
-        """The same, and forget it: pieces drained one after the other are one journal."""
+        """The same, and forget it. The pieces, one after the other, are one journal; each has its
+        number, its length and a checksum."""
 
     @staticmethod
     def replay(journal: bytes) -> Core:
-        """Run a journal again from nothing."""
+        """Run a journal again from nothing. LogError, which names the piece, when one is missing,
+        cut or damaged, and when it was no journal."""
 
 @final
 class Message:
@@ -629,6 +636,10 @@ def page_digests(
 ) -> list[bytes]:
     """sha256(parent digest || token ids as u32 little-endian) of each whole page; SGLang's scheme,
     seeded with the namespace and the secret."""
+
+def whole_pieces(journal: bytes) -> tuple[int, int]:
+    """How many whole pieces a journal has, and the bytes that they take; what follows is a piece
+    that a crash cut off. LogError when one is missing or damaged, or cut and others follow it."""
 
 def content_hash(data: Buffer) -> int:
     """XXH3-64 of any C-contiguous buffer. Releases the GIL."""

@@ -272,6 +272,7 @@ class TieredCache:
             "storage": self._storage.stats() if self._storage else {},
             "rows": self.core.seq(),
             "journal_fault": self._journal.fault if self._journal else "",
+            "policy_faults": self.core.policy_faults(),
             "rows_dropped": publisher.dropped if publisher else 0,
         }
 

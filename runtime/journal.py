@@ -1,13 +1,14 @@
 """The journal of an engine's core in a file: every command and completion, with its moment.
 
 `python -m runtime.journal FILE` plays it again from nothing and prints the state_hash that comes
-out, which is the engine's at the last whole command in the file.
+out, which is the engine's at the end of the last piece that is whole. A crash may cut a piece off
+at the end, and that is said; a journal that lacks any other piece is refused.
 """
 
 import sys
 from pathlib import Path
 
-from runtime._core import Core, CoreError
+from runtime._core import Core, CoreError, whole_pieces
 from runtime.errors import ConfigError
 
 
@@ -29,11 +30,12 @@ class JournalFile:
 
     def flush(self) -> None:
         """Append what is new. The file is not synced: it is for replays, not for recovery."""
-        piece = self._core.drain_journal()
-        if not piece or self.fault:
+        left = memoryview(self._core.drain_journal())
+        if self.fault:
             return
         try:
-            self._file.write(piece)
+            while left:  # a disk that is nearly full takes a part
+                left = left[self._file.write(left) :]
         except OSError as error:
             self.fault = f"{self._file.name}: {error.strerror}"
 
@@ -47,7 +49,12 @@ def main(arguments: list[str]) -> int:
         print("usage: python -m runtime.journal FILE", file=sys.stderr)
         return 2
     try:
-        core = Core.replay(Path(arguments[0]).read_bytes())
+        journal = Path(arguments[0]).read_bytes()
+        pieces, end = whole_pieces(journal)
+        if end < len(journal):
+            cut = f"piece {pieces + 1} is cut, and left out ({len(journal) - end} bytes)."
+            print(f"{arguments[0]}: {cut}", file=sys.stderr)
+        core = Core.replay(journal[:end])
         core.check()
     except OSError as error:
         print(f"Cannot read {arguments[0]}: {error.strerror}.", file=sys.stderr)

@@ -83,19 +83,22 @@ def random_config(rng: random.Random) -> dict[str, Any]:
         "device": 0 if observed else rng.randrange(1, 16), "host": room(16), "storage": room(20),
         "page_bytes": rng.choice([0, 64]), "key": rng.choice(["tokens", "pairs", "digests"]),
         "observed_device": observed, "secret": rng.choice([b"", b"x"]),
-        "write_through": rng.random() < 0.7, "admit_host": rng.randrange(1, 3),
-        "admit_storage": rng.randrange(1, 3), "move_timeout": rng.choice([0, 0, 9]),
+        "write_through": rng.random() < 0.7, "move_timeout": rng.choice([0, 0, 9]),
         "pin_share": rng.choice([0.0, 0.5, 1.0]), "ghosts": rng.choice([0, 4, 100]),
         "defer_digests": rng.choice([None, True, False]), "journal": rng.random() < 0.2,
         "log_rows": rng.choice([1, 1 << 14, 1 << 14]),
     }  # fmt: skip
+    there = [tier for tier in ("device", "host", "storage") if config[tier]]
+    config["admit_host"] = rng.randrange(1, 3) if "host" in there else 1
+    config["admit_storage"] = rng.randrange(1, 3) if "storage" in there else 1
     policies = [*_core.POLICIES, "tlru(threshold=6,next_prompt_estimate=2)"]
     policies += [WHIM] * 4
-    config["policies"] = {tier: rng.choice(policies) for tier in ("device", "host", "storage")}
+    config["policies"] = {tier: rng.choice(policies) for tier in there}
     device = 0 if observed else 1
 
     def pools() -> dict[str, int]:
-        return {"device": device * rng.randrange(1, 12), "host": room(9), "storage": room(9)}
+        lower = {tier: room(9) if tier in there else 0 for tier in ("host", "storage")}
+        return {"device": device * rng.randrange(1, 12), **lower}
 
     beside = {}
     if rng.random() < 0.5:

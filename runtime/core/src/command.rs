@@ -3,18 +3,17 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::compute::{Commit, Reservation};
+use crate::commit::Commit;
 use crate::config::{ComponentConfig, Config};
-use crate::core::{Core, PolicyMaker};
+use crate::core::Core;
 use crate::find::{Ask, Match};
 use crate::hints::Outcome;
-use crate::moves::Restore;
 use crate::names::{Kind, Phase, Reason, Tier};
 use crate::refusal::{Answer, Refusal};
+use crate::reserve::Reservation;
+use crate::restore::Restore;
 use crate::row::Row;
 use crate::wire::{Wire, fields};
-
-const JOURNAL_MAGIC: &[u8; 8] = b"kvjrnl\x00\x02";
 
 macro_rules! commands {
     ($($tag:literal $name:ident { $($field:ident: $t:ty),* })*) => {
@@ -28,7 +27,7 @@ macro_rules! commands {
                 }
             }
 
-            fn decode(bytes: &mut &[u8]) -> Option<Command<'static>> {
+            pub(crate) fn decode(bytes: &mut &[u8]) -> Option<Command<'static>> {
                 match u8::get(bytes)? {
                     $($tag => Some(Command::$name { $($field: Wire::get(bytes)?),* }),)*
                     _ => None,
@@ -130,7 +129,8 @@ impl Core {
     /// Do one command at a moment. The only way in which anything changes. A refused command has changed nothing.
     pub fn run(&mut self, now: i64, command: &Command) -> Answer<Reply> {
         self.now = self.now.max(now);
-        self.obey(command)
+        let answer = self.obey(command);
+        self.tell_faults().and(answer)
     }
 
     fn obey(&mut self, command: &Command) -> Answer<Reply> {
@@ -234,50 +234,5 @@ impl Core {
         row.bytes = (note.bytes > 0).then_some(note.bytes);
         row.duration = (note.duration > 0).then_some(note.duration);
         self.emit(row)
-    }
-
-    /// Run a journal again from nothing.
-    pub fn replay(journal: &[u8], make: PolicyMaker) -> Answer<Core> {
-        let broken = |at: usize| Refusal::Log(format!("the journal is broken {at} bytes before its end"));
-        let mut bytes =
-            journal.strip_prefix(JOURNAL_MAGIC).ok_or_else(|| Refusal::Log("not a journal".into()))?;
-        let config = Config::get(&mut bytes).ok_or_else(|| broken(bytes.len()))?;
-        let mut core = Core::new(config, make)?;
-        while !bytes.is_empty() {
-            let left = bytes.len();
-            let now = i64::get(&mut bytes).ok_or_else(|| broken(left))?;
-            let command = Command::decode(&mut bytes).ok_or_else(|| broken(left))?;
-            // A refused command was refused the first time too.
-            if let Err(Refusal::Internal(fault)) = core.run(now, &command) {
-                return Err(Refusal::Internal(fault));
-            }
-            core.actions.clear();
-        }
-        Ok(core)
-    }
-}
-
-/// The commands of one core, as they were given.
-pub struct Journal(Vec<u8>);
-
-impl Journal {
-    pub fn new(config: &Config) -> Self {
-        let mut bytes = JOURNAL_MAGIC.to_vec();
-        config.put(&mut bytes);
-        Journal(bytes)
-    }
-
-    pub fn append(&mut self, now: i64, command: &Command) {
-        now.put(&mut self.0);
-        command.encode(&mut self.0);
-    }
-
-    pub fn bytes(&self) -> &[u8] {
-        &self.0
-    }
-
-    /// What was written since the last time, to be kept elsewhere.
-    pub fn take(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.0)
     }
 }

@@ -75,8 +75,17 @@ impl Config {
                 .map_err(|why| Refusal::BadArgument(format!("component {:?}: {why}", component.name)))?;
             if family.shape() != Shape::Shadow {
                 self.validate_pages(component)?;
+                self.validate_tiers(component)?;
             }
             made.push((component.name.clone(), family));
+        }
+        for (tier, admit) in [Tier::Host, Tier::Storage].into_iter().zip(self.admit) {
+            if admit > 1 && !self.has(tier) {
+                return bad(format!(
+                    "admit_{0} is {admit}, but {0} is 0 pages: there is no such tier",
+                    tier.name()
+                ));
+            }
         }
         if self.pin_permille > 1000 {
             let share = self.pin_permille as f64 / 1000.0;
@@ -104,6 +113,25 @@ impl Config {
         }
         match component.pages.iter().find(|pages| **pages > MAX_TIER_PAGES) {
             Some(pages) => bad(format!("a tier of {pages} pages is too large; at most {MAX_TIER_PAGES}")),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether there is a tier, and it is ours.
+    pub fn has(&self, tier: Tier) -> bool {
+        self.components.first().is_some_and(|full| full.pages[tier as usize] > 0)
+    }
+
+    /// Nothing is worth keeping where `full` is not.
+    fn validate_tiers(&self, component: &ComponentConfig) -> Answer<()> {
+        let lacking = |tier: &&Tier| component.pages[**tier as usize] > 0 && !self.has(**tier);
+        match Tier::ALL.iter().find(lacking) {
+            Some(tier) => bad(format!(
+                "component {0:?} asks for {1} pages of {2}, but {2} is 0 pages for \"full\": there is no such tier",
+                component.name,
+                component.pages[*tier as usize],
+                tier.name()
+            )),
             None => Ok(()),
         }
     }

@@ -1,9 +1,11 @@
 //! The live core: decides, writes rows, and keeps the indexes beside the state. The commands themselves are
-//! in namespaces, sessions, find, locks, compute, observe, moves, leases and hints; this file has what they share.
+//! in namespaces, sessions, find, locks, reserve, commit, observe, moves, restore, complete, leases and hints; this
+//! file has what they share.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::blocks::Blocks;
 use crate::chunks::Chunks;
 use crate::config::Config;
 use crate::digest::{Digest, page_digests};
@@ -74,11 +76,15 @@ pub struct Core {
     pub(crate) hints: BTreeMap<u64, Hint>,
     /// By their sessions' numbers in the state.
     pub(crate) prompts: Chunks<Option<Prompt>>,
+    /// Of a device that the engine owns.
+    pub(crate) blocks: Blocks,
     /// Copies that an engine took away from its own device while a move read them.
     pub(crate) torn: BTreeSet<(u64, u32)>,
     /// Last session that used each node, by node number.
     users: Chunks<Option<Arc<str>>>,
     pub(crate) policy_names: [Name; 3],
+    /// Policies of the user's own that have not failed, by component and tier.
+    pub(crate) may_fail: Vec<(usize, Tier)>,
     /// Moves wanted and not yet handed out.
     pub actions: Vec<Action>,
     next_number: u64,
@@ -107,6 +113,9 @@ impl Core {
         for (i, policy) in policies.iter().take(3).enumerate() {
             names[i] = name(policy.name()).ok_or_else(too_many)?;
         }
+        let places = (0..config.components.len()).flat_map(|c| Tier::ALL.iter().map(move |tier| (c, *tier)));
+        let of_users = places.zip(&policies).filter(|(_, policy)| policy.can_fail());
+        let may_fail = of_users.map(|(place, _)| place).collect();
         policies.reverse();
         let mut next = |_| policies.pop().unwrap_or_else(|| Box::new(Lru));
         let mut core = Core {
@@ -120,9 +129,11 @@ impl Core {
             live: Chunks::default(),
             hints: BTreeMap::new(),
             prompts: Chunks::default(),
+            blocks: Blocks::default(),
             torn: BTreeSet::new(),
             users: Chunks::default(),
             policy_names: names,
+            may_fail,
             actions: Vec::new(),
             next_number: 1,
             dirty: Vec::new(),
@@ -168,6 +179,9 @@ impl Core {
         row.seq = self.state.seq + 1;
         row.clock = self.now;
         self.state.apply(&row).map_err(Refusal::Internal)?;
+        if self.config.observed_device {
+            self.blocks.follow(&self.state, &row);
+        }
         let change = match (row.kind, row.phase) {
             (Kind::Lock, Phase::Acquire | Phase::Extend) => Change::Used,
             (Kind::Evict, Phase::Kept | Phase::Lost | Phase::Gone) => Change::Evicted,
@@ -333,6 +347,7 @@ impl Core {
         let nodes = self.state.nodes.iter().map(|(id, node)| (id, node.parent, node.pages));
         self.keys.check(nodes)?;
         self.order.check(&self.state, self.now)?;
+        self.blocks.check(&self.state)?;
         self.check_settled()
     }
 }

@@ -3,25 +3,30 @@
 //! Commands go in, actions and rows of the log come out; somebody else moves the bytes. No I/O, no clock, no
 //! tensor, no random number. Read in this order: `families` (how kinds of state differ), `records` and `slots` (what
 //! there is), `apply` (what a row does to it), `core` and `evict` (how decisions become rows), then the commands:
-//! `namespaces`, `sessions`, `find`, `locks`, `compute`, `observe`, `moves`, `leases`, `hints`.
+//! `namespaces`, `sessions`, `find`, `locks`, `reserve`, `commit`, `observe`, `moves`, `restore`, `complete`, `leases`,
+//! `hints`.
 
 pub mod apply;
 pub mod arena;
 pub mod bitmap;
+pub mod blocks;
 pub mod check;
 pub mod children;
 pub mod chunks;
 pub mod columns;
 pub mod command;
-pub mod compute;
+pub mod commit;
+pub mod complete;
 pub mod config;
 pub mod core;
 pub mod digest;
 pub mod evict;
 pub mod families;
+pub mod faults;
 pub mod find;
 pub mod ghosts;
 pub mod hints;
+pub mod journal;
 pub mod keyframe;
 pub mod keys;
 pub mod leases;
@@ -44,6 +49,8 @@ pub mod records;
 pub mod refusal;
 pub mod replica;
 pub mod report;
+pub mod reserve;
+pub mod restore;
 pub mod row;
 pub mod runs;
 pub mod sessions;

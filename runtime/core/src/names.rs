@@ -68,7 +68,7 @@ vocabulary! {
         NotStored = "not_stored", NothingToDo = "nothing_to_do", InFlight = "in_flight",
         Compute = "compute", Backup = "backup", Load = "load", Offload = "offload",
         Prefetch = "prefetch", Read = "read", Sweep = "sweep", Peer = "peer",
-        OutOfWindow = "out_of_window", Orphaned = "orphaned", Retired = "retired", Superseded = "superseded",
+        OutOfWindow = "out_of_window", Orphaned = "orphaned", Retired = "retired", Raised = "raised",
         Retain = "retain", Share = "share", Observed = "observed", Forgotten = "forgotten",
     }
 }

@@ -1,13 +1,14 @@
 //! A device tier that the engine owns: it tells what it put there and what it took away. What we know of it are
 //! beliefs: they are hashed apart, nothing is allocated, and nothing of ours is promised on their ground.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::compute::{Commit, Computed, pair};
+use crate::commit::{Commit, Computed};
 use crate::core::Core;
 use crate::names::{Kind, Phase, Reason, Tier};
 use crate::records::{FULL, NONE};
 use crate::refusal::{Answer, Refusal};
+use crate::reserve::pair;
 use crate::row::Row;
 use crate::runs::{Run, Runs};
 
@@ -170,12 +171,9 @@ impl Core {
         }
         let mut named: Vec<u32> = blocks.to_vec();
         named.sort_unstable();
-        let taken = |s: &crate::slots::Slot| {
-            s.component as usize == component
-                && s.has(Tier::Device)
-                && named.binary_search(&s.page(Tier::Device)).is_ok()
-        };
-        let slots: Vec<u32> = self.state.slots.iter().filter(|(_, s)| taken(s)).map(|(id, _)| id).collect();
+        let taken = |s: &u32| self.state.slots.get(*s).is_some_and(|slot| slot.has(Tier::Device));
+        let slots = named.iter().filter_map(|block| self.blocks.slot(component, *block)).filter(taken);
+        let slots: BTreeSet<u32> = slots.collect();
         let mut by_node: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for slot in &slots {
             by_node.entry(self.state.slots.get(*slot).map_or(0, |s| s.node)).or_default().push(*slot);

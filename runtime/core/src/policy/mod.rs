@@ -135,6 +135,11 @@ pub trait Policy: Send {
         Recency::None
     }
 
+    /// Whether it may ever have a `fault`.
+    fn can_fail(&self) -> bool {
+        false
+    }
+
     /// Why this policy has stopped to decide and only answers the last use.
     fn fault(&self) -> Option<&str> {
         None

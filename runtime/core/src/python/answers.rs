@@ -3,11 +3,13 @@
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::compute::{Commit, Reservation};
+use crate::commit::Commit;
 use crate::find::Match;
 use crate::hints::Outcome;
-use crate::moves::{Action, Restore};
+use crate::moves::Action;
 use crate::report::{PoolReport, SessionReport};
+use crate::reserve::Reservation;
+use crate::restore::Restore;
 
 macro_rules! answer {
     ($name:ident as $python:literal { $($field:ident: $t:ty),* $(,)? }) => {

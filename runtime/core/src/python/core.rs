@@ -20,10 +20,11 @@ use super::log::PyLog;
 use super::policy::PythonPolicy;
 use super::text::{OwnText, Text};
 use super::tokens::Tokens;
-use crate::command::{Command, Journal, Note, Reply};
+use crate::command::{Command, Note, Reply};
 use crate::config::{ComponentConfig, Config};
 use crate::core::Core;
 use crate::find;
+use crate::journal::Journal;
 use crate::names::{FamilyName, KeyKind, Kind, Phase, Reason, Tier};
 use crate::policy::{self, Policy};
 use crate::refusal::{Answer, Refusal};
@@ -182,11 +183,21 @@ impl PyCore {
             )));
         }
         let mut chosen = [const { String::new() }; 3].map(|_| "lru".to_string());
+        let pages = [device, host, storage];
         for (name, policy) in policies {
-            chosen[tier(&name.0)? as usize] = policy.0;
+            let (name, policy) = (name.0, policy.0);
+            let tier = tier(&name)? as usize;
+            if pages[tier] == 0 {
+                let why = if tier == 0 && observed_device {
+                    "the engine owns its device, and evicts there itself".to_string()
+                } else {
+                    format!("{name} is 0 pages: there is no such tier")
+                };
+                return Err(bad_argument(&format!("policies has {:?} for {:?}, but {why}", policy, name)));
+            }
+            chosen[tier] = policy;
         }
         let key = parse("key", &key, KeyKind::ALL, KeyKind::parse, |k| k.name())?;
-        let pages = [device, host, storage];
         let name = "full".to_string();
         let full = ComponentConfig {
             name,
@@ -590,6 +601,11 @@ impl PyCore {
         Ok(format!("{:032x}", self.inner()?.core.state.observed_hash()))
     }
 
+    fn policy_faults(&self) -> PyResult<Vec<(&'static str, &'static str, &'static str, String)>> {
+        let faults = self.inner()?.core.policy_faults();
+        Ok(faults.into_iter().map(|f| (f.component, f.tier.name(), f.policy, f.why)).collect())
+    }
+
     fn check(&self) -> PyResult<()> {
         Ok(self.inner()?.core.check().map_err(Refusal::Internal)?)
     }
@@ -620,7 +636,7 @@ impl PyCore {
     }
 
     fn journal<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, self.inner()?.journal.as_ref().map_or(&[], |j| j.bytes())))
+        Ok(PyBytes::new(py, &self.inner()?.journal.as_ref().map(Journal::piece).unwrap_or_default()))
     }
 
     fn drain_journal<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {

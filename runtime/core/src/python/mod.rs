@@ -18,6 +18,7 @@ use pyo3::types::PyBytes;
 
 use crate::columns::SCHEMA;
 use crate::digest::{page_digests as digest_pages, root_digest};
+use crate::journal::pieces_of;
 use crate::names::{KeyKind, Kind, Phase, Reason};
 use list::List;
 use text::Text;
@@ -58,6 +59,12 @@ fn content_hash(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<u64> {
     }))
 }
 
+#[pyfunction]
+fn whole_pieces(journal: &[u8]) -> PyResult<(usize, usize)> {
+    let found = pieces_of(journal)?;
+    Ok((found.whole.len(), journal.len() - found.cut))
+}
+
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     guard::quiet_panics();
@@ -68,6 +75,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("REASONS", Reason::ALL.iter().map(|r| r.name()).collect::<Vec<_>>())?;
     module.add_function(wrap_pyfunction!(page_digests, module)?)?;
     module.add_function(wrap_pyfunction!(content_hash, module)?)?;
+    module.add_function(wrap_pyfunction!(whole_pieces, module)?)?;
     module.add_function(wrap_pyfunction!(memory::copy_pages, module)?)?;
     module.add("POLICIES", crate::policy::NAMES.to_vec())?;
     module.add_class::<component::PyComponent>()?;

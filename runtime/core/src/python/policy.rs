@@ -46,6 +46,9 @@ impl From<Facts> for PyFacts {
     }
 }
 
+/// Characters of what a policy raised or answered.
+const MOST_SHOWN: usize = 200;
+
 /// Calls a Python object. What it raises, or an answer that is no score, ends its say: from then on this policy
 /// answers the last use, and `fault` says why.
 pub struct PythonPolicy {
@@ -108,7 +111,8 @@ impl PythonPolicy {
             return None;
         }
         let answer = Python::attach(|py| {
-            call(self.object.bind(py)).unwrap_or_else(|error| Err(format!("raised {error}")))
+            call(self.object.bind(py))
+                .unwrap_or_else(|error| Err(format!("raised {:.MOST_SHOWN$}", error.to_string())))
         });
         answer.map_err(|why| self.fault = Some(format!("{method} {why}"))).ok()
     }
@@ -127,7 +131,7 @@ fn score_of(answer: &Bound<'_, PyAny>) -> Result<Score, String> {
         return Err("answered a bool; it must be an int".to_string());
     }
     let shown = || answer.repr().map_or_else(|_| "something".to_string(), |text| text.to_string());
-    let wrong = |_| format!("answered {:.80}; it must be an int of 64 bits", shown());
+    let wrong = |_| format!("answered {:.MOST_SHOWN$}; it must be an int of 64 bits", shown());
     answer.extract::<i64>().map(Score::of).map_err(wrong)
 }
 
@@ -160,6 +164,10 @@ impl Policy for PythonPolicy {
             Ok(if answer.is_none() { Ok(Verdict::Take) } else { score_of(&answer).map(Verdict::Requeue) })
         });
         answer.unwrap_or(Verdict::Take)
+    }
+
+    fn can_fail(&self) -> bool {
+        true
     }
 
     fn fault(&self) -> Option<&str> {

@@ -4,7 +4,7 @@ from random import Random
 
 from agreement import PAGE
 from hypothesis import strategies as st
-from model import POLICIES, TIERS, Component, Config
+from model import POLICIES, Component, Config
 
 few = st.integers(1, 8)
 some = st.integers(0, 8)
@@ -46,7 +46,8 @@ def policy(name: str) -> str:
 def owned(draw) -> Config:
     host = draw(some)
     storage = draw(st.integers(0, 12))
-    tiers = draw(st.lists(st.sampled_from(TIERS), unique=True))
+    there = ["device", *(["host"] if host else []), *(["storage"] if storage else [])]
+    tiers = draw(st.lists(st.sampled_from(there), unique=True))
     return Config(
         PAGE,
         draw(few),
@@ -57,8 +58,8 @@ def owned(draw) -> Config:
         policies={tier: policy(draw(st.sampled_from(POLICIES))) for tier in tiers},
         write_through=draw(st.booleans()),
         pin_share=draw(st.sampled_from([0.25, 0.5, 1.0])),
-        admit_host=draw(st.sampled_from([1, 1, 2, 3])),
-        admit_storage=draw(st.sampled_from([1, 1, 2, 4])),
+        admit_host=draw(st.sampled_from([1, 1, 2, 3])) if host else 1,
+        admit_storage=draw(st.sampled_from([1, 1, 2, 4])) if storage else 1,
         move_timeout=draw(st.sampled_from([0, 5, 20])),
     )
 
@@ -117,11 +118,15 @@ def drawn_owned(draw: Random) -> Config:
         storage,
         key=draw.choice(["tokens", "tokens", "pairs", "digests"]),
         components=tuple(found),
-        policies={tier: policy(draw.choice(POLICIES)) for tier in TIERS if draw.random() < 0.7},
+        policies={
+            tier: policy(draw.choice(POLICIES))
+            for tier, pages in (("device", 1), ("host", host), ("storage", storage))
+            if pages and draw.random() < 0.7
+        },
         write_through=draw.random() < 0.7,
         pin_share=draw.choice([0.25, 0.5, 1.0]),
-        admit_host=draw.choice([1, 1, 2, 3]),
-        admit_storage=draw.choice([1, 1, 2, 4]),
+        admit_host=draw.choice([1, 1, 2, 3]) if host else 1,
+        admit_storage=draw.choice([1, 1, 2, 4]) if storage else 1,
         move_timeout=draw.choice([0, 5, 20]),
     )
 

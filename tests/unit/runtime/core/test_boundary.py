@@ -7,9 +7,10 @@ from array import array
 import pytest
 from driver import Driver
 from hostile_arguments import Argument, refused_everywhere
+from played import PIECE_HEADER_BYTES
 
 from runtime import _core
-from runtime._core import BadArgument, Component, Core, CoreError, Replica
+from runtime._core import BadArgument, Component, Core, CoreError, LogError, Replica
 
 
 class World(Driver):
@@ -94,6 +95,7 @@ class World(Driver):
 COMMANDS = sorted(World().commands())
 WITHOUT_ARGUMENTS = {
     "actions", "check", "drain_journal", "journal", "keyframe_begin", "log", "observed_hash",
+    "policy_faults",
     "pools", "seq", "sessions", "state_hash",
 }  # fmt: skip
 ELSEWHERE = {"observe", "forget", "replay", "keyframe_slice"}
@@ -228,8 +230,12 @@ def test_a_journal_that_is_no_journal_is_refused():
         with pytest.raises(TypeError):
             Core.replay(wrong)
     for place in range(len(journal)):
+        with pytest.raises(LogError, match=r"piece 1|not a journal"):
+            Core.replay(journal[:place] + bytes([journal[place] ^ 1]) + journal[place + 1 :])
+    undivided = journal[PIECE_HEADER_BYTES:]  # what no checksum guards
+    for place in range(len(undivided)):
         for flip in (0x01, 0x80):
-            broken = bytearray(journal)
+            broken = bytearray(undivided)
             broken[place] ^= flip
             assert "internal" not in refusal_of(bytes(broken)), (place, flip)
 

@@ -10,6 +10,8 @@ from runtime._core import POLICIES, BadArgument, Component, Core
 GOOD = {"engine": "e", "epoch": "1", "namespace": "n", "page_size": 2, "device": 4}
 TEXT = ["", UNSPEAKABLE, b"e", None, 1]
 SWA = Component("swa", "swa", window=4, device=4)
+HIGH = Component("swa", "swa", window=4, device=4, host=9)
+OBSERVED = {**GOOD, "device": 0, "observed_device": True}
 DRAFT = Component("draft", "sidecar", follows="swa", device=4)
 
 
@@ -95,14 +97,18 @@ def test_a_core_that_cannot_be_is_refused(option, values):
 @pytest.mark.parametrize(
     "options",
     [
-        {"storage": 5},  # no host: pages go there directly
+        {"storage": 5, "policies": {"storage": "lfu"}, "admit_storage": 2},  # no host
         {"device": 0, "observed_device": True},
         {"components": [SWA, DRAFT, Component("c2", "spans", ratio=2)]},
-        {"components": (Component("m", "mamba", device=1, host=9, storage=9, page_bytes=2**40),)},
-        {"policies": {"storage": "tlru(threshold=4096,next_prompt_estimate=512)"}},
+        {
+            "components": (Component("m", "mamba", device=1, host=9, storage=9, page_bytes=2**40),),
+            "host": 1,
+            "storage": 1,
+        },
+        {"storage": 1, "policies": {"storage": "tlru(threshold=4096,next_prompt_estimate=512)"}},
         {"key": "digests", "page_size": 1},
         {"now": -(2**63), "wall_offset": 2**63 - 1},
-        {"admit_host": 0, "admit_storage": 2**32 - 1, "ghosts": 0, "log_rows": 0},
+        {"admit_host": 0, "storage": 1, "admit_storage": 2**32 - 1, "ghosts": 0, "log_rows": 0},
     ],
 )
 def test_unusual_cores_can_be(options):
@@ -113,7 +119,8 @@ def test_unusual_cores_can_be(options):
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_every_policy_of_ours_is_known_by_its_name(policy):
-    Core(**GOOD, policies=dict.fromkeys(("device", "host", "storage"), policy)).check()
+    tiers = ("device", "host", "storage")
+    Core(**GOOD, host=1, storage=1, policies=dict.fromkeys(tiers, policy)).check()
 
 
 @pytest.mark.parametrize(
@@ -150,9 +157,17 @@ def test_a_refusal_says_what_was_wrong_and_what_would_be_right():
         (lambda: Component("x", "gru"), ["'gru'", "swa, mamba, sidecar, spans"]),
         (lambda: Component("x", "mamba", ratio=2), ["ratio is 2", "mamba", "spans"]),
         (lambda: Core(**GOOD, key="bytes"), ["'bytes'", "tokens, pairs, digests"]),
-        (lambda: Core(**GOOD, policies={"host": "new"}), ["'new'", "lru", "module.path:Class"]),
+        (
+            lambda: Core(**GOOD, host=1, policies={"host": "new"}),
+            ["'new'", "lru", "module.path:Class"],
+        ),
         (lambda: Core(**GOOD, components=[SWA, SWA]), ["'swa'", "taken"]),
         (lambda: Core(**{**GOOD, "device": 0}), ["device is 0", "observed_device"]),
+        (lambda: Core(**GOOD, policies={"host": "lru"}), ["'lru' for 'host'", "host is 0 pages"]),
+        (lambda: Core(**OBSERVED, policies={"device": "lfu"}), ["'lfu'", "the engine owns"]),
+        (lambda: Core(**GOOD, host=9, admit_storage=2), ["admit_storage is 2", "storage is 0"]),
+        (lambda: Core(**GOOD, admit_host=3), ["admit_host is 3", "host is 0 pages"]),
+        (lambda: Core(**GOOD, components=[HIGH]), ["'swa'", "9 pages of host", "host is 0 pages"]),
     ]:
         with pytest.raises(BadArgument) as refusal:
             call()

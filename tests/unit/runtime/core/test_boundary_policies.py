@@ -3,11 +3,13 @@
 import threading
 from array import array
 
+import pyarrow as pa
+import pyarrow.ipc
 import pytest
 from driver import Driver
 from user_policies import Caller
 
-from runtime._core import BadArgument
+from runtime._core import BadArgument, Core, Replica
 
 FULL = [[1], [2], [3], [4]]
 
@@ -74,6 +76,34 @@ def test_a_policy_that_fails_later_is_not_asked_again_and_the_request_succeeds(n
     for prompt in FULL:  # from here on, by last use
         d.serve("s", prompt)
     assert left(d) == FULL
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("Tired", "on_insert raised RuntimeError: no more"),
+        ("Late", "on_victim answered 0.5; it must be an int of 64 bits"),
+    ],
+)
+def test_a_policy_that_fails_is_named_once_in_the_log_and_to_whoever_asks(name, why):
+    d = driver(name, journal=True)
+    assert d.core.policy_faults() == []
+    for prompt in [*FULL, [5], [6], *FULL]:
+        d.serve("s", prompt)
+    path = f"user_policies:{name}"
+    assert d.core.policy_faults() == [("full", "device", path, why)]
+    message = d.core.log().drain(10**6)
+    assert message
+    rows = pa.ipc.open_stream(message.payload).read_all().to_pylist()
+    told = [row for row in rows if (row["kind"], row["phase"]) == ("config", "fail")]
+    (row,) = told
+    said = [row[column] for column in ("component", "tier_to", "policy", "reason", "detail")]
+    assert said == ["full", "device", path, "raised", why]
+    replica = Replica()
+    assert replica.fold(message.payload) == d.core.state_hash()
+    again = Core.replay(d.core.journal())
+    assert (again.state_hash(), again.seq()) == (d.core.state_hash(), d.core.seq())
+    assert again.policy_faults() == d.core.policy_faults()
 
 
 def test_two_threads_on_one_core_with_a_policy_of_python_finish():

@@ -5,7 +5,7 @@ import json
 import pyarrow as pa
 import pyarrow.ipc
 import pytest
-from played import GOLDENS, Golden, state_of
+from played import GOLDENS, Golden, journal_of, state_of
 
 from runtime import _core
 from runtime._core import Core, Replica
@@ -81,7 +81,7 @@ def test_the_journal_replays_to_the_same_state_and_the_same_rows(golden, state):
 def test_the_commands_of_the_journal_are_still_decided_alike(golden, state):
     core = golden.play()
     assert plain(core) == state
-    assert core.journal() == golden.journal.read_bytes()
+    assert journal_of(core) == golden.journal.read_bytes()
 
 
 def test_columns_and_words_are_only_ever_added(golden):

@@ -9,7 +9,9 @@ from driver import Driver, pages
 
 from runtime._core import Commit, Component, Core, Match, Replica, page_digests
 
-__all__ = ["Case", "Checked", "Component", "chain", "digests", "key", "pages"]
+__all__ = [
+    "Case", "Checked", "Component", "chain", "digests", "found", "key", "mamba", "pages", "swa",
+]  # fmt: skip
 
 
 def chain(*tokens: int) -> list[bytes]:
@@ -26,6 +28,14 @@ def digests(row: dict[str, Any]) -> list[bytes]:
     """The digests of a row's pages, in order."""
     joined = row["digests"]
     return [joined[at : at + 32] for at in range(0, len(joined), 32)]
+
+
+def swa(window: int, device: int = 32, **tiers: int) -> Component:
+    return Component("swa", "swa", window=window, device=device, **tiers)
+
+
+def mamba(device: int = 32, interval: int = 0, **tiers: int) -> Component:
+    return Component("mamba", "mamba", interval=interval, device=device, **tiers)
 
 
 class Checked:
@@ -119,3 +129,8 @@ class Case(Driver):
 
     def fenced(self) -> int:
         return sum(pool.fenced for pool in self.core.pools())
+
+
+def found(d: Case, tokens, session: str = "a") -> tuple[int, str, str]:
+    match = d.look(session, tokens)
+    return match.pages, match.reason, match.clipped_by
