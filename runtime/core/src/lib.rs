@@ -47,6 +47,7 @@ pub mod report;
 pub mod row;
 pub mod runs;
 pub mod sessions;
+pub mod slot;
 pub mod slots;
 pub mod snapshot;
 pub mod state;

@@ -245,7 +245,8 @@ impl State {
         Ok(())
     }
 
-    /// A run of copies leaves a tier, and its pages are free. Where one was the last, row `seq` took it.
+    /// A run of copies leaves a tier, and its pages are free. Where one was the last, row `seq` took it. Not
+    /// inlined: its loop needs all registers.
     #[inline(never)]
     pub(crate) fn copies_leave(&mut self, run: Run, tier: Tier, seq: u64, why: Reason) -> Applied {
         let first = self.slot(run.first)?;
