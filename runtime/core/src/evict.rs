@@ -347,7 +347,7 @@ struct Copies {
 /// Up to `want` copies in the tier from the end of runs, the last run first; none when the last is read.
 fn last_copies(state: &State, runs: impl Iterator<Item = Run>, tier: Tier, mut want: u32) -> Vec<Copies> {
     let mut found = Vec::new();
-    let look = |slot: &Slot| (slot.has(tier), slot.readers[tier as usize] == 0, slot.is_only_on(tier));
+    let look = |slot: &Slot| (slot.has(tier), idle(slot, tier), slot.is_only_on(tier));
     for mut rest in runs {
         while let Some((run, look)) = state.slots.tail(rest, want, look) {
             rest.count -= run.count;
