@@ -82,8 +82,12 @@ impl Bitmap {
         free
     }
 
+    pub fn are_taken(&self, run: Run) -> bool {
+        self.all(run, |word, mask| word & mask == mask)
+    }
+
     pub fn release(&mut self, run: Run) -> bool {
-        let taken = self.all(run, |word, mask| word & mask == mask);
+        let taken = self.are_taken(run);
         if taken {
             self.each(run, |word, mask| *word &= !mask);
             self.taken -= run.count;

@@ -8,6 +8,8 @@ use crate::refusal::{Answer, Refusal};
 use crate::row::Row;
 use crate::runs::Run;
 use crate::slots::Slot;
+use crate::state::State;
+use crate::strip::Placed;
 
 /// Evictions name at most this many of the candidates they passed over; counting stops there too.
 const PASSED_OVER_NAMED: usize = 3;
@@ -57,13 +59,17 @@ impl Core {
         cause: u64,
     ) -> Answer<bool> {
         let state = &self.state;
-        let mut slots = Vec::new();
+        let mut copies = Vec::new();
         let mut gives = |item: u32| {
-            slots = match state.shape(component) {
-                Shape::Path => last_copies(state, item, component, tier, want),
-                _ => state.slots.get(item).filter(|s| idle(s, tier)).map(|_| vec![item]).unwrap_or_default(),
+            copies = match (state.shape(component), state.nodes.get(item)) {
+                (Shape::Path, Some(node)) => {
+                    let runs = node.parts[component].slots.placed().iter().rev();
+                    last_copies(state, runs.map(Placed::slots), tier, want)
+                }
+                (Shape::Path, None) => Vec::new(),
+                _ => last_copies(state, std::iter::once(Run { first: item, count: 1 }), tier, want),
             };
-            !slots.is_empty()
+            !copies.is_empty()
         };
         let queue = self.order.queue_mut(component, tier);
         let Some(victim) = queue.next(older_than, self.now, &mut gives) else { return Ok(false) };
@@ -83,23 +89,26 @@ impl Core {
             let names: Vec<String> = names.map(|name| name.to_string()).collect();
             row.detail = Some(format!("held: {}", names.join(", ")).into());
         }
-        self.drop_copies(&slots, tier, row)?;
+        self.drop_runs(copies, tier, row)?;
         Ok(true)
     }
 
     /// Drop one tier's copies of slots in path order, in as few rows as say it, the last first. `like` has what the
     /// rows share.
     pub(crate) fn drop_copies(&mut self, slots: &[u32], tier: Tier, like: Row) -> Answer<()> {
-        let state = &self.state;
         let fate = |id: &u32| {
-            let slot = state.slots.get(*id)?;
-            Some((slot.node, slot.component as usize, slot.here == tier.bit() && slot.coming == 0))
+            let slot = self.state.slots.get(*id)?;
+            Some((slot.node, slot.component, slot.is_only_on(tier)))
         };
-        for (run, fate) in group(slots, fate).into_iter().rev() {
-            let Some((node, component, last)) = fate else { continue };
-            let Some(end) = self.state.slots.get(run.first + run.count - 1).map(|s| s.position + 1) else {
-                continue;
-            };
+        let runs = group(slots, fate).into_iter().rev();
+        let copies = runs.filter_map(|(run, fate)| Some(Copies { run, last: fate?.2 })).collect();
+        self.drop_runs(copies, tier, like)
+    }
+
+    fn drop_runs(&mut self, copies: Vec<Copies>, tier: Tier, like: Row) -> Answer<()> {
+        for Copies { run, last } in copies {
+            let Some(slot) = self.state.slots.get(run.first + run.count - 1) else { continue };
+            let (node, component, end) = (slot.node, slot.component as usize, slot.position + 1);
             let mut phase = if last { Phase::Lost } else { Phase::Kept };
             if last && component == FULL {
                 self.clear_beside(node, end - run.count, end)?;
@@ -149,7 +158,7 @@ impl Core {
         let Some(record) = self.state.nodes.get(node) else { return };
         let left = record.pages - run.count;
         if !self.config.defer_digests {
-            for slot in run.iter().filter_map(|id| self.state.slots.get(id)) {
+            for (_, slot) in self.state.slots.of(run) {
                 let (row, why) = slot.lost().unwrap_or((seq, why));
                 self.ghosts.remember(&slot.digest, row, why);
             }
@@ -329,13 +338,28 @@ pub(crate) fn idle(slot: &Slot, tier: Tier) -> bool {
     slot.has(tier) && slot.readers[tier as usize] == 0
 }
 
-/// Up to `want` slots with a copy in the tier, from the node's end, in order; none when the last is read.
-fn last_copies(state: &crate::state::State, node: u32, component: usize, tier: Tier, want: u32) -> Vec<u32> {
-    let Some(record) = state.nodes.get(node) else { return Vec::new() };
-    let slots = record.parts[component].slots.iter().rev();
-    let copies = slots.filter_map(|(_, s)| Some((s, state.slots.get(s)?))).filter(|(_, slot)| slot.has(tier));
-    let mut found: Vec<u32> =
-        copies.take_while(|(_, slot)| idle(slot, tier)).take(want as usize).map(|(s, _)| s).collect();
-    found.reverse();
+/// One tier's copies of a run of slots of one node, and whether they are the last of their pages.
+struct Copies {
+    run: Run,
+    last: bool,
+}
+
+/// Up to `want` copies in the tier from the end of runs, the last run first; none when the last is read.
+fn last_copies(state: &State, runs: impl Iterator<Item = Run>, tier: Tier, mut want: u32) -> Vec<Copies> {
+    let mut found = Vec::new();
+    let look = |slot: &Slot| (slot.has(tier), idle(slot, tier), slot.is_only_on(tier));
+    for mut rest in runs {
+        while let Some((run, look)) = state.slots.tail(rest, want, look) {
+            rest.count -= run.count;
+            match look {
+                (false, ..) => {}
+                (true, false, _) => return found,
+                (true, true, last) => {
+                    want -= run.count;
+                    found.push(Copies { run, last });
+                }
+            }
+        }
+    }
     found
 }

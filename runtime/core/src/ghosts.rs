@@ -20,6 +20,7 @@ impl Ghosts {
         Ghosts { capacity, ..Ghosts::default() }
     }
 
+    #[inline]
     pub fn remember(&mut self, digest: &Digest, row: u64, why: Reason) {
         if self.pages.len() < self.capacity {
             self.pages.push(short(digest));

@@ -54,6 +54,7 @@ pub mod restore;
 pub mod row;
 pub mod runs;
 pub mod sessions;
+pub mod slot;
 pub mod slots;
 pub mod snapshot;
 pub mod state;

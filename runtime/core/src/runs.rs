@@ -29,18 +29,16 @@ impl Runs {
         self.len == 0
     }
 
+    #[inline]
     pub fn push(&mut self, first: u32, count: u32) {
         if count == 0 {
             return;
         }
         self.len += count;
-        if let Some(last) = self.runs.last_mut()
-            && last.first + last.count == first
-        {
-            last.count += count;
-            return;
+        match self.runs.last_mut() {
+            Some(last) if first.wrapping_sub(last.first) == last.count => last.count += count,
+            _ => self.runs.push(Run { first, count }),
         }
-        self.runs.push(Run { first, count });
     }
 
     pub fn as_runs(&self) -> &[Run] {

@@ -1,156 +1,20 @@
-//! Logical pages. There are more of these than of anything else, so they are small, and their hash is a sum of
-//! small terms: what a slot is, and each of its copies. A change pays for the terms that it changes.
+//! All slots, by number, in chunks that never move. There are more of these than of anything else, so they are small,
+//! and what is done to many in a row is done in one pass. A change pays for the terms of the hash that it changes.
+
+use std::ops::Range;
 
 use crate::arena::Life;
 use crate::bitmap::Bitmap;
-use crate::digest::Digest;
 use crate::mixer::mix;
-use crate::names::{Reason, Tier};
+use crate::names::Tier;
 use crate::records::NONE;
 use crate::runs::Run;
+pub use crate::slot::Slot;
 use crate::snapshot::Snapshot;
 
 const CHUNK: usize = 1024;
 /// No row is about more slots than this.
 const MOST_AT_ONCE: usize = 1 << 30;
-
-/// One logical page of one component. Its bytes may be in several tiers at once, or in none (a hole that a path
-/// names).
-#[derive(Clone, Debug, PartialEq)]
-pub struct Slot {
-    /// Of the page and all before it; zeros where digests are deferred.
-    pub digest: Digest,
-    /// The node that has it, or NONE while only an operation does. Not hashed: nodes say it.
-    pub node: u32,
-    /// Index of the page in its sequence. Not hashed once it is in a node.
-    pub position: u32,
-    /// Page in each tier's pool, where there is a copy or one coming. Of a lost one, the row that took the last copy.
-    page: [u32; 3],
-    /// Number of its component.
-    pub component: u8,
-    /// Tier bits: settled copies, copies being written, copies known to be damaged.
-    pub here: u8,
-    pub coming: u8,
-    pub bad: u8,
-    /// Operations reading each tier's copy.
-    pub readers: [u8; 3],
-    lost_why: Reason,
-}
-
-impl Slot {
-    pub fn new(component: u8, node: u32, position: u32) -> Self {
-        Slot {
-            digest: [0; 32],
-            node,
-            position,
-            page: [NONE; 3],
-            component,
-            here: 0,
-            coming: 0,
-            bad: 0,
-            readers: [0; 3],
-            lost_why: Reason::None,
-        }
-    }
-
-    /// A settled copy that may be served or moved.
-    pub fn usable(&self, tier: Tier) -> bool {
-        self.usable_in(tier.bit())
-    }
-
-    /// One in any of these tiers (bits).
-    pub fn usable_in(&self, tiers: u8) -> bool {
-        self.here & !self.bad & tiers != 0
-    }
-
-    pub fn has(&self, tier: Tier) -> bool {
-        self.here & tier.bit() != 0
-    }
-
-    pub fn awaits(&self, tier: Tier) -> bool {
-        self.coming & tier.bit() != 0
-    }
-
-    /// Neither a copy there, not even a damaged one, nor one on its way.
-    pub fn lacks(&self, tier: Tier) -> bool {
-        (self.here | self.coming) & tier.bit() == 0
-    }
-
-    pub fn best(&self) -> Option<Tier> {
-        Tier::ALL.iter().copied().find(|t| self.usable(*t))
-    }
-
-    pub fn is_gone(&self) -> bool {
-        self.here | self.coming == 0
-    }
-
-    pub fn is_read(&self) -> bool {
-        self.readers != [0; 3]
-    }
-
-    /// Its page in a tier's pool; NONE where there is neither a copy nor one coming.
-    pub fn page(&self, tier: Tier) -> u32 {
-        if self.lacks(tier) { NONE } else { self.page[tier as usize] }
-    }
-
-    /// A copy is on its way into this page. What took the last one is forgotten.
-    pub fn await_copy(&mut self, tier: Tier, page: u32) {
-        self.coming |= tier.bit();
-        self.lost_why = Reason::None;
-        self.page[tier as usize] = page;
-    }
-
-    /// The copy on its way is there.
-    pub fn settle_copy(&mut self, tier: Tier) {
-        self.coming &= !tier.bit();
-        self.here |= tier.bit();
-    }
-
-    /// Neither there nor on its way any more. Whether that was all there was.
-    pub fn drop_copy(&mut self, tier: Tier, row: u64, why: Reason) {
-        self.here &= !tier.bit();
-        self.coming &= !tier.bit();
-        self.bad &= !tier.bit();
-        if self.is_gone() {
-            (self.page[0], self.page[1], self.lost_why) = (row as u32, (row >> 32) as u32, why);
-        }
-    }
-
-    /// The row that took the last copy away, and why.
-    pub fn lost(&self) -> Option<(u64, Reason)> {
-        let row = (self.page[1] as u64) << 32 | self.page[0] as u64;
-        (self.is_gone() && self.lost_why != Reason::None).then_some((row, self.lost_why))
-    }
-
-    /// What it is. A page that is only reserved is nothing yet but its copy on the way.
-    #[inline]
-    fn own_term(&self, whose: u64) -> u128 {
-        if self.node == NONE && self.position == NONE {
-            return 0;
-        }
-        let (words, _) = self.digest.as_chunks::<8>();
-        let [a, b] = [u64::from_le_bytes(words[0]), u64::from_le_bytes(words[1])];
-        let place = if self.node == NONE { self.position as u64 + 1 } else { 0 };
-        mix(a ^ self.component as u64, b ^ place << 8, whose)
-    }
-
-    #[inline(always)]
-    fn lost_term(&self, whose: u64) -> u128 {
-        self.lost().map_or(0, |(row, why)| mix(row, why as u64, whose ^ 1))
-    }
-
-    #[inline(always)]
-    fn copy_term(&self, whose: u64, tier: Tier) -> u128 {
-        if self.lacks(tier) {
-            return 0;
-        }
-        let t = tier as usize;
-        let bit = |set: u8| (set >> t & 1) as u64;
-        let flags =
-            bit(self.here) | bit(self.coming) << 1 | bit(self.bad) << 2 | (self.readers[t] as u64) << 8;
-        mix((self.page[t] as u64) << 32 | flags, t as u64 + 2, whose)
-    }
-}
 
 #[derive(Clone, Debug)]
 struct Entry {
@@ -173,16 +37,13 @@ impl Entry {
 pub struct Slots {
     chunks: Vec<Vec<Entry>>,
     ids: Bitmap,
-    /// Tiers that somebody else owns: their copies are beliefs, and hashed apart.
-    observed: u8,
-    owned_hash: u128,
-    observed_hash: u128,
+    sums: Sums,
     snapshot: Option<Box<Snapshot<Entry>>>,
 }
 
 impl Slots {
     pub fn observe(&mut self, tier: Tier) {
-        self.observed |= tier.bit();
+        self.sums.observed |= tier.bit();
     }
 
     pub fn count(&self) -> usize {
@@ -190,11 +51,11 @@ impl Slots {
     }
 
     pub fn hash(&self) -> u128 {
-        self.owned_hash
+        self.sums.owned
     }
 
     pub fn observed_hash(&self) -> u128 {
-        self.observed_hash
+        self.sums.of_observed
     }
 
     /// Numbers for `count` new slots. Takes nothing yet: inserting does.
@@ -207,6 +68,31 @@ impl Slots {
 
     pub fn get(&self, id: u32) -> Option<&Slot> {
         self.entry(id).map(|entry| &entry.slot)
+    }
+
+    /// Those of a run that exist, with their numbers, in order.
+    #[inline]
+    pub fn of(&self, run: Run) -> impl DoubleEndedIterator<Item = (u32, &Slot)> {
+        let entries = pieces(run).flat_map(|(chunk, ids)| {
+            let entries = self.chunks.get(chunk).map_or(&[][..], |entries| &entries[within(&ids)]);
+            ids.zip(entries)
+        });
+        entries.filter(|(_, entry)| entry.alive()).map(|(id, entry)| (id, &entry.slot))
+    }
+
+    /// The slots at the end of a run, which all exist, that `look` the same, at most `most`. None when there are none.
+    pub fn tail<L: PartialEq>(&self, run: Run, most: u32, look: impl Fn(&Slot) -> L) -> Option<(Run, L)> {
+        let (count, end) = (run.count.min(most), run.first + run.count);
+        let last = look(self.get(end.checked_sub(1).filter(|_| count > 0)?)?);
+        let mut first = end;
+        for (chunk, ids) in pieces(Run { first: end - count, count }).rev() {
+            let entries = &self.chunks[chunk][within(&ids)];
+            first -= entries.iter().rev().take_while(|entry| look(&entry.slot) == last).count() as u32;
+            if first > ids.start {
+                break;
+            }
+        }
+        Some((Run { first, count: end - first }, last))
     }
 
     /// How often this number has been given out; with the number it names one life.
@@ -231,15 +117,11 @@ impl Slots {
         if !self.ids.take(run) {
             return false;
         }
-        run.iter().for_each(|id| self.keep(id));
-        let mut sums = Sums::new(self.observed);
-        for (i, id) in run.iter().enumerate() {
-            let entry = &mut self.chunks[id as usize / CHUNK][id as usize % CHUNK];
+        self.each(run, |id, entry, sums| {
             entry.life += 1;
-            entry.slot = make(i as u32);
-            sums.add_all(&entry.slot, whose(id, entry));
-        }
-        self.gain(sums);
+            entry.slot = make(id - run.first);
+            sums.all(&entry.slot, whose(id, entry), u128::wrapping_add);
+        });
         true
     }
 
@@ -258,48 +140,60 @@ impl Slots {
         if !self.ids.release(run) {
             return false;
         }
-        run.iter().for_each(|id| self.keep(id));
-        let mut sums = Sums::new(self.observed);
-        for id in run.iter() {
-            let entry = &mut self.chunks[id as usize / CHUNK][id as usize % CHUNK];
-            sums.add_all(&entry.slot, whose(id, entry));
+        self.each(run, |id, entry, sums| {
+            sums.all(&entry.slot, whose(id, entry), u128::wrapping_sub);
             entry.life += 1;
             last(&entry.slot);
-        }
-        self.lose(sums);
+        });
         true
+    }
+
+    /// Change a run's entries, which there are, and with each what the hashes have of it. Inlined, with all that is
+    /// done to each: the sums stay in registers.
+    #[inline(always)]
+    fn each(&mut self, run: Run, mut change: impl FnMut(u32, &mut Entry, &mut Sums)) {
+        if self.snapshot.is_some() {
+            run.iter().for_each(|id| self.keep(id));
+        }
+        let mut sums = self.sums;
+        for (chunk, ids) in pieces(run) {
+            let entries = &mut self.chunks[chunk][within(&ids)];
+            ids.zip(entries).for_each(|(id, entry)| change(id, entry, &mut sums));
+        }
+        self.sums = sums;
     }
 
     /// Change anything of a slot. None when there is none.
     pub fn update<R>(&mut self, id: u32, change: impl FnOnce(&mut Slot) -> R) -> Option<R> {
-        let observed = self.observed;
+        let mut sums = self.sums;
         let entry = self.entry_mut(id)?;
-        let (whose, mut before, mut after) = (whose(id, entry), Sums::new(observed), Sums::new(observed));
-        before.add_all(&entry.slot, whose);
+        let whose = whose(id, entry);
+        sums.all(&entry.slot, whose, u128::wrapping_sub);
         let result = change(&mut entry.slot);
-        after.add_all(&entry.slot, whose);
-        self.lose(before);
-        self.gain(after);
+        sums.all(&entry.slot, whose, u128::wrapping_add);
+        self.sums = sums;
         Some(result)
     }
 
-    /// Change what a slot says of these tiers' copies, and of the loss of the last one; nothing else of it.
-    #[inline]
-    pub fn update_copies<R>(
+    /// Change what a run of slots says of these tiers' copies, and of the loss of the last one; nothing else of them.
+    /// False when one of them does not exist.
+    #[inline(always)]
+    pub fn update_copies<const N: usize>(
         &mut self,
-        id: u32,
-        tiers: &[Tier],
-        change: impl FnOnce(&mut Slot) -> R,
-    ) -> Option<R> {
-        let observed = self.observed;
-        let entry = self.entry_mut(id)?;
-        let (whose, mut before, mut after) = (whose(id, entry), Sums::new(observed), Sums::new(observed));
-        before.add_copies(&entry.slot, whose, tiers);
-        let result = change(&mut entry.slot);
-        after.add_copies(&entry.slot, whose, tiers);
-        self.lose(before);
-        self.gain(after);
-        Some(result)
+        run: Run,
+        tiers: [Tier; N],
+        mut change: impl FnMut(u32, &mut Slot),
+    ) -> bool {
+        let there = self.ids.are_taken(run);
+        if there {
+            self.each(run, |id, entry, sums| {
+                let whose = whose(id, entry);
+                sums.copies(&entry.slot, whose, &tiers, u128::wrapping_sub);
+                change(id, &mut entry.slot);
+                sums.copies(&entry.slot, whose, &tiers, u128::wrapping_add);
+            });
+        }
+        there
     }
 
     /// Put a slot into a node, or into another one. Costs no hashing.
@@ -317,8 +211,8 @@ impl Slots {
 
     /// Both hashes from nothing, for `check`.
     pub fn rehash(&self) -> (u128, u128) {
-        let mut sums = Sums::new(self.observed);
-        self.iter().for_each(|(id, slot)| sums.add_all(slot, self.owner(id)));
+        let mut sums = Sums { observed: self.sums.observed, ..Sums::default() };
+        self.iter().for_each(|(id, slot)| sums.all(slot, self.owner(id), u128::wrapping_add));
         (sums.owned, sums.of_observed)
     }
 
@@ -362,16 +256,6 @@ impl Slots {
         }
     }
 
-    fn gain(&mut self, sums: Sums) {
-        self.owned_hash = self.owned_hash.wrapping_add(sums.owned);
-        self.observed_hash = self.observed_hash.wrapping_add(sums.of_observed);
-    }
-
-    fn lose(&mut self, sums: Sums) {
-        self.owned_hash = self.owned_hash.wrapping_sub(sums.owned);
-        self.observed_hash = self.observed_hash.wrapping_sub(sums.of_observed);
-    }
-
     fn entry(&self, id: u32) -> Option<&Entry> {
         self.chunks.get(id as usize / CHUNK)?.get(id as usize % CHUNK).filter(|e| e.alive())
     }
@@ -382,32 +266,51 @@ impl Slots {
     }
 }
 
-/// Terms of slots, by whose tiers they speak of.
+/// The hashes: sums of the slots' terms, by whose tiers they speak of.
+#[derive(Clone, Copy, Debug, Default)]
 struct Sums {
+    /// Tiers that somebody else owns: their copies are beliefs, and hashed apart.
     observed: u8,
     owned: u128,
     of_observed: u128,
 }
 
 impl Sums {
-    fn new(observed: u8) -> Self {
-        Sums { observed, owned: 0, of_observed: 0 }
-    }
-
-    #[inline]
-    fn add_all(&mut self, slot: &Slot, whose: u64) {
-        self.owned = self.owned.wrapping_add(slot.own_term(whose));
-        self.add_copies(slot, whose, Tier::ALL);
+    #[inline(always)]
+    fn all(&mut self, slot: &Slot, whose: u64, put: impl Fn(u128, u128) -> u128) {
+        self.owned = put(self.owned, slot.own_term(whose));
+        self.copies(slot, whose, Tier::ALL, put);
     }
 
     #[inline(always)]
-    fn add_copies(&mut self, slot: &Slot, whose: u64, tiers: &[Tier]) {
-        self.owned = self.owned.wrapping_add(slot.lost_term(whose));
+    fn copies(&mut self, slot: &Slot, whose: u64, tiers: &[Tier], put: impl Fn(u128, u128) -> u128) {
+        if let Some((row, why)) = slot.lost() {
+            self.owned = put(self.owned, mix(row, why as u64, whose ^ 1));
+        }
         for tier in tiers {
-            let sum = if self.observed & tier.bit() == 0 { &mut self.owned } else { &mut self.of_observed };
-            *sum = sum.wrapping_add(slot.copy_term(whose, *tier));
+            let Some(term) = slot.copy_term(whose, *tier) else { continue };
+            if self.observed & tier.bit() == 0 {
+                self.owned = put(self.owned, term);
+            } else {
+                self.of_observed = put(self.of_observed, term);
+            }
         }
     }
+}
+
+/// The chunks that a run lies in, and the numbers in each.
+#[inline]
+fn pieces(run: Run) -> impl DoubleEndedIterator<Item = (usize, Range<u32>)> {
+    let (first, end, size) = (run.first, run.first + run.count, CHUNK as u32);
+    (first / size..end.div_ceil(size)).map(move |chunk| {
+        (chunk as usize, first.max(chunk * size)..end.min((chunk + 1).saturating_mul(size)))
+    })
+}
+
+#[inline]
+fn within(ids: &Range<u32>) -> Range<usize> {
+    let at = ids.start as usize % CHUNK;
+    at..at + ids.len()
 }
 
 #[inline]

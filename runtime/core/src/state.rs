@@ -200,9 +200,9 @@ impl State {
         }
     }
 
-    pub(crate) fn touch_slot(&mut self, slot: u32, component: u8) {
+    pub(crate) fn touch_slots(&mut self, run: Run, component: u8) {
         if self.shape(component as usize) == Shape::Spot {
-            self.touched_spots.push(slot);
+            self.touched_spots.extend(run.iter());
         }
     }
 
@@ -245,24 +245,26 @@ impl State {
         Ok(())
     }
 
-    /// A run of copies leaves a tier, and its pages are free. Where one was the last, row `seq` took it.
+    /// A run of copies leaves a tier, and its pages are free. Where one was the last, row `seq` took it. Not
+    /// inlined: its loop needs all registers.
+    #[inline(never)]
     pub(crate) fn copies_leave(&mut self, run: Run, tier: Tier, seq: u64, why: Reason) -> Applied {
         let first = self.slot(run.first)?;
-        let (node, component) = (first.node, first.component);
-        let (mut bad, mut pages) = (0, Runs::default());
-        for id in run.iter() {
-            let page = self.slots.update_copies(id, &[tier], |s| {
-                let (there, page) = (s.has(tier) && (s.node, s.component) == (node, component), s.page(tier));
-                bad += (s.bad & tier.bit() != 0) as u32;
-                s.drop_copy(tier, seq, why);
-                there.then_some(page)
-            });
-            let missing = || format!("slot {id} has no copy on {}, or is not in node {node}", tier.name());
-            pages.push(page.flatten().ok_or_else(missing)?, 1);
+        let (node, component, observed) = (first.node, first.component, self.is_observed(tier));
+        let (mut bad, mut free, mut pages) = (0, true, Runs::default());
+        let there = self.slots.update_copies(run, [tier], |_, s| {
+            free &= s.may_leave(tier, observed) && (s.node, s.component) == (node, component);
+            bad += (s.bad & tier.bit() != 0) as u32;
+            pages.push(s.page(tier), 1);
+            s.drop_copy(tier, seq, why);
+        });
+        if !there || !free {
+            return Err(format!(
+                "slots {run:?} have no copies on {} that nobody reads, or are not all in node {node}",
+                tier.name()
+            ));
         }
-        if self.shape(component as usize) == Shape::Spot {
-            self.touched_spots.extend(run.iter());
-        }
+        self.touch_slots(run, component);
         self.free_pages(component, tier, &pages)?;
         if bad > 0 && node != NONE {
             self.count_in_node(node, |n| n.parts[component as usize].bad -= bad)?;

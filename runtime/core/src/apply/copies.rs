@@ -40,20 +40,13 @@ impl State {
             return Err(format!("evict row {} has no slots", row.seq));
         }
         if row.phase == Phase::Marked {
+            self.slots.update_copies(run, [tier], |_, s| s.bad |= tier.bit());
             for slot in run.iter() {
-                self.slots.update_copies(slot, &[tier], |s| s.bad |= tier.bit());
                 let (node, component) = self.slot(slot).map(|s| (s.node, s.component))?;
                 self.count_in_node(node, |n| n.parts[component as usize].bad += 1)?;
-                self.touch_slot(slot, component);
+                self.touch_slots(Run { first: slot, count: 1 }, component);
             }
             return Ok(());
-        }
-        // What somebody else does with his device, he does whether we read or not.
-        let observed = self.is_observed(tier);
-        for slot in run.iter() {
-            if !observed && self.slot(slot)?.readers[tier as usize] > 0 {
-                return Err(format!("slot {slot} is being read on {}", tier.name()));
-            }
         }
         if row.phase == Phase::Gone {
             return self.evict_for_good(row, run, tier);
@@ -68,14 +61,15 @@ impl State {
             return Err(format!("evict row {} ends slots of another component", row.seq));
         }
         self.cut_tail(node, run)?;
+        let observed = self.is_observed(tier);
         let (mut bad, mut last, mut pages) = (0, true, Runs::default());
         let removed = self.slots.remove(run, |gone| {
-            last &= gone.here == tier.bit() && gone.coming == 0;
+            last &= gone.is_only_on(tier) && gone.may_leave(tier, observed);
             bad += (gone.bad != 0) as u32;
             pages.push(gone.page(tier), 1);
         });
         if !removed || !last {
-            return Err(format!("slots {run:?} do not exist, or have other copies than on {}", tier.name()));
+            return Err(format!("slots {run:?} have more than copies on {} that nobody reads", tier.name()));
         }
         self.free_pages(FULL as u8, tier, &pages)?;
         self.count_in_node(node, |n| n.parts[FULL].bad -= bad)?;
@@ -103,17 +97,16 @@ impl State {
         let (run, component) = (row.slots(), self.component_of(row)?);
         self.join_op(id, row, Some(from), to)?;
         self.fence(component, to, Run { first: page_from, count: run.count })?;
-        for (i, slot) in run.iter().enumerate() {
-            let record = self.slot(slot)?;
-            if !record.lacks(to) || record.component != component {
-                return Err(format!("slot {slot} has or awaits a copy on {}", to.name()));
-            }
-            self.slots.update_copies(slot, &[from, to], |s| {
-                s.await_copy(to, page_from + i as u32);
-                s.readers[from as usize] += 1;
-            });
-            self.touch_slot(slot, component);
+        let mut free = true;
+        let there = self.slots.update_copies(run, [from, to], |slot, s| {
+            free &= s.lacks(to) && s.component == component;
+            s.await_copy(to, page_from + (slot - run.first));
+            s.readers[from as usize] += 1;
+        });
+        if !there || !free {
+            return Err(format!("some of slots {run:?} have or await a copy on {}", to.name()));
         }
+        self.touch_slots(run, component);
         Ok(())
     }
 
@@ -123,25 +116,29 @@ impl State {
         self.leave_op(id, row)?;
         let component = self.slot(run.first)?.component;
         self.unfence(component, to, run.count)?;
-        let mut pages = Runs::default();
-        for slot in run.iter() {
-            let record = self.slot(slot)?;
-            let (node, page) = (record.node, record.page(to));
-            self.touch(node);
-            self.touch_slot(slot, component);
-            self.slots.update_copies(slot, &[from, to], |s| {
-                // Somebody else's device may have taken the source away meanwhile.
-                s.readers[from as usize] = s.readers[from as usize].saturating_sub(1);
-                if arrived {
-                    s.settle_copy(to);
-                } else {
-                    s.drop_copy(to, row.seq, row.reason);
-                }
-            });
+        let (mut pages, mut nodes) = (Runs::default(), Vec::<(u32, i32)>::new());
+        let there = self.slots.update_copies(run, [from, to], |_, s| {
+            match nodes.last_mut() {
+                Some((node, slots)) if *node == s.node => *slots += 1,
+                _ => nodes.push((s.node, 1)),
+            }
+            // Somebody else's device may have taken the source away meanwhile.
+            s.readers[from as usize] = s.readers[from as usize].saturating_sub(1);
             if arrived {
-                self.count_copies(node, component, to, 1)?;
+                s.settle_copy(to);
             } else {
-                pages.push(page, 1);
+                pages.push(s.page(to), 1);
+                s.drop_copy(to, row.seq, row.reason);
+            }
+        });
+        if !there {
+            return Err(format!("not all of slots {run:?} exist"));
+        }
+        self.touch_slots(run, component);
+        for (node, slots) in nodes {
+            self.touch(node);
+            if arrived {
+                self.count_copies(node, component, to, slots)?;
             }
         }
         self.free_pages(component, to, &pages)

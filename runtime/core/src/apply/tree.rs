@@ -103,7 +103,7 @@ impl State {
             if shape == Shape::Spot {
                 let spot = Spot { created: row.clock, last_use: row.clock, ..Spot::default() };
                 self.spots.insert(slot, spot);
-                self.touch_slot(slot, component);
+                self.touched_spots.push(slot);
             }
         }
         self.unfence_written(row, component)?;
@@ -142,11 +142,12 @@ impl State {
             if !self.slot(*target)?.lacks(Tier::Device) {
                 return Err(format!("slot {target} has or awaits a device copy"));
             }
-            self.slots.update_copies(*target, &[Tier::Device], |s| {
+            let target = Run { first: *target, count: 1 };
+            self.slots.update_copies(target, [Tier::Device], |_, s| {
                 s.await_copy(Tier::Device, page);
                 s.settle_copy(Tier::Device);
             });
-            self.touch_slot(*target, component);
+            self.touch_slots(target, component);
         }
         self.unfence_written(row, component)?;
         self.count_copies(node, component, Tier::Device, targets.len() as i32)
