@@ -3,10 +3,11 @@
 Each group loads all three with the same SESSIONS of 32,768 tokens, which share four prefixes of
 4,096, then measures one operation after the other, the three trees in turns. KV events are on
 everywhere; what each verb holds is said in `peers`. Times are of the call alone: garbage collection
-is off meanwhile, and events are drained between. A measurement is of a few calls in a row, as in a
-scheduler's loop, each for another session: the code is in the near caches, the sessions' paths are
-not. Evictions come before inserts, so that these find memory that was used before, as in a cache
-that is full.
+is off meanwhile, and events are drained between. A measurement is of a batch of calls in a row, as
+a scheduler makes them in one step, each for another session: the code is in the near caches, the
+sessions' paths are not. Rows that say "alone" are of one call at a time after the other trees have
+run: nothing is near, not even Python's own code. Evictions come before inserts, so that these find
+memory that was used before, as in a cache that is full.
 
 SGLang drops whole leaves, which may be more than was asked for: its eviction is scaled to 32,768
 tokens. A lock is one more on a path that was found and is locked already, as SGLang's is on a node
@@ -30,7 +31,10 @@ SESSIONS = {64: 1_000, 16: 1_000, 1: 200}
 """Page size to sessions: with events on, SGLang's trees take 0.1 s and megabytes a session at 1."""
 TOKENS, SHARED, PREFIXES, TURN = 32 << 10, 4 << 10, 4, 512
 VOCABULARY = 50_000
-REPEAT, BATCH, EVICTIONS = 21, 4, 2
+REPEAT = 15
+BATCHES = {64: 32, 16: 32, 1: 4}
+"""Calls in a row by page size: what a step of a scheduler serves; at 1 there are fewer sessions."""
+EVICTIONS = {64: 8, 16: 8, 1: 2}
 BESIDE, BESIDE_REPEAT = 4, 9
 """Inserts in a row while a thread drains the log: together they are about one turn of it."""
 
@@ -57,8 +61,9 @@ class Forest:
         self._texts: list[np.ndarray] = []
         self._held: list[int] = []
         self._keys: dict[str, list[Prompt]] = {backend: [] for backend in CORES}
-        inserts = SESSIONS[page] + REPEAT * BATCH + 2 * BESIDE * BESIDE_REPEAT + 1
-        own = inserts * (TOKENS - SHARED) + 2 * REPEAT * BATCH * TURN
+        self.batch = BATCHES[page]
+        inserts = SESSIONS[page] + REPEAT * self.batch + 2 * BESIDE * BESIDE_REPEAT + 1
+        own = inserts * (TOKENS - SHARED) + 2 * REPEAT * self.batch * TURN
         self.ours = OurTree(page, PREFIXES * SHARED + own)
         self.theirs = {backend: SglangTree(backend, page) for backend in CORES}
         for _ in range(SESSIONS[page]):
@@ -75,15 +80,19 @@ class Forest:
         yield from self._compared("match of the whole 32K key", "match", self._match)
         yield from self._compared("match of 512 new by cursor", "cursor", self._match_new)
         yield from self._compared("lock + unlock of a 32K path", "lock", self._lock)
+        yield from self._compared("match of 512 new by cursor, alone", "", self._match_new, 1)
+        yield from self._compared("lock + unlock of a 32K path, alone", "", self._lock, 1)
         yield from self._compared("turn of 512 on 32K, whole key", "turn", self._turn)
         yield from self._compared("turn of 512 on 32K, by cursor", "turn", self._turn_from)
-        yield from self._compared("evict 32,768 tokens", "evict", self._evicted, EVICTIONS)
+        yield from self._compared("evict 32,768 tokens", "evict", self._evicted, EVICTIONS[self.page])
         yield from self._compared("insert of 32K", "insert", self._insert)
         yield from self._events()
 
     def _compared(
-        self, title: str, goal: str, case: Callable[[], Calls], batch: int = BATCH
+        self, title: str, goal: str, case: Callable[[], Calls], batch: int = 0
     ) -> Iterator[Row]:
+        """goal: its name, empty for none. batch: calls in a row; 0 for the usual number."""
+        batch = batch or self.batch
         measured: list[dict[str, float]] = []
         for turn in range(REPEAT):
             cases = [case() for _ in range(batch)]
@@ -100,7 +109,7 @@ class Forest:
             while self._held:
                 self.ours.release(self._held.pop())
             self._drain()
-        wanted = Goal(">=", GOALS[goal] if self.page > 1 else 1)
+        wanted = Goal(">=", GOALS[goal] if self.page > 1 else 1) if goal else None
         for backend in CORES:
             pairs = [(times["ours"], times[backend]) for times in measured]
             row = f"{title}, page {self.page} | SGLang {backend}"
