@@ -1,9 +1,10 @@
 //! Which slot is believed to be in each page of a device that the engine owns, or is being loaded into it. Kept beside
 //! the state, by the rows that change it; empty where the device is ours.
 
-use std::collections::HashMap;
+use hashbrown::HashTable;
 
 use crate::chunks::Chunks;
+use crate::mixer::fold;
 use crate::names::{Kind, Phase, Tier};
 use crate::records::NONE;
 use crate::row::Row;
@@ -11,15 +12,21 @@ use crate::state::State;
 
 #[derive(Default)]
 pub struct Blocks {
-    /// By component and page.
-    slots: HashMap<(u8, u32), u32>,
-    /// The component and page by which each slot stands there.
-    places: Chunks<Option<(u8, u32)>>,
+    slots: HashTable<(Place, u32)>,
+    /// The place by which each slot stands there.
+    places: Chunks<Option<Place>>,
+}
+
+/// A component, and a page of its device.
+type Place = (u8, u32);
+
+fn hash((component, page): &Place) -> u64 {
+    fold((*component as u64) << 32 | *page as u64, 0x9E37_79B9_7F4A_7C15)
 }
 
 impl Blocks {
     pub fn slot(&self, component: usize, block: u32) -> Option<u32> {
-        self.slots.get(&(component as u8, block)).copied()
+        self.at(&(component as u8, block))
     }
 
     /// The row has been applied.
@@ -43,6 +50,24 @@ impl Blocks {
         }
     }
 
+    fn at(&self, place: &Place) -> Option<u32> {
+        self.slots.find(hash(place), |(known, _)| known == place).map(|(_, slot)| *slot)
+    }
+
+    fn put(&mut self, place: Place, slot: u32) {
+        match self.slots.find_mut(hash(&place), |(known, _)| *known == place) {
+            Some(found) => found.1 = slot,
+            None => drop(self.slots.insert_unique(hash(&place), (place, slot), |(known, _)| hash(known))),
+        }
+    }
+
+    /// Unless another has come there since.
+    fn take(&mut self, place: Place, slot: u32) {
+        if let Ok(found) = self.slots.find_entry(hash(&place), |known| *known == (place, slot)) {
+            found.remove();
+        }
+    }
+
     fn place(&mut self, state: &State, id: u32) {
         let slot = state.slots.get(id).filter(|slot| !slot.lacks(Tier::Device));
         let after = slot.map(|slot| (slot.component, slot.page(Tier::Device)));
@@ -50,13 +75,11 @@ impl Blocks {
         if before == after {
             return;
         }
-        if let Some(place) = before
-            && self.slots.get(&place) == Some(&id)
-        {
-            self.slots.remove(&place);
+        if let Some(place) = before {
+            self.take(place, id);
         }
         if let Some(place) = after {
-            self.slots.insert(place, id);
+            self.put(place, id);
         }
         *self.places.entry(id) = after;
     }
@@ -155,12 +178,14 @@ mod tests {
         assert_eq!(core.blocks.slot(0, 5), None);
         assert_eq!(core.check(), Ok(()));
 
-        let kept = core.blocks.slots.remove(&(0, 6)).unwrap();
+        let kept = core.blocks.slot(0, 6).unwrap();
+        core.blocks.take((0, 6), kept);
         assert!(core.check().is_err(), "one is missing");
-        core.blocks.slots.insert((0, 6), slot);
+        core.blocks.put((0, 6), slot);
         assert!(core.check().is_err(), "one is another's");
-        core.blocks.slots.insert((0, 6), kept);
-        core.blocks.slots.insert((0, 8), kept);
+        core.blocks.put((0, 6), kept);
+        assert_eq!(core.check(), Ok(()));
+        core.blocks.put((0, 8), kept);
         assert!(core.check().is_err(), "one is too many");
     }
 }

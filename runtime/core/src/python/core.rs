@@ -1,92 +1,38 @@
-//! `runtime._core.Core`: each method is one command.
+//! `runtime._core.Core`: each method is one command. PyO3 wants all of a class's methods in one block.
 
 use std::borrow::Cow;
-use std::cell::Cell;
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use pyo3::prelude::*;
-use pyo3::sync::MutexExt;
 use pyo3::types::PyBytes;
 
 use super::answers::{
     PyAction, PyCommit, PyMatch, PyOutcome, PyPoolInfo, PyReservation, PyRestore, PySessionInfo,
 };
+use super::calls::Inner;
 use super::component::PyComponent;
 use super::errors::bad_argument;
 use super::guard::guard;
+use super::keyframe::keyframe_slice;
 use super::list::List;
 use super::log::PyLog;
-use super::policy::PythonPolicy;
+use super::policy::{choose_policies, make_policy};
 use super::text::{OwnText, Text};
 use super::tokens::Tokens;
+use super::words;
 use crate::command::{Command, Note, Reply};
 use crate::config::{ComponentConfig, Config};
 use crate::core::Core;
 use crate::find;
 use crate::journal::Journal;
-use crate::names::{FamilyName, KeyKind, Kind, Phase, Reason, Tier};
-use crate::policy::{self, Policy};
-use crate::refusal::{Answer, Refusal};
-
-struct Inner {
-    core: Core,
-    journal: Option<Journal>,
-    /// After an internal fault the state may be half changed; nothing more is decided on it.
-    fault: Option<String>,
-}
+use crate::names::{FamilyName, KeyKind, Kind, Phase};
+use crate::refusal::Refusal;
 
 #[pyclass(frozen, subclass, module = "runtime._core", name = "Core")]
 pub struct PyCore {
     key: KeyKind,
-    inner: Mutex<Inner>,
-}
-
-impl Inner {
-    fn component(&self, name: &str) -> Answer<usize> {
-        let state = &self.core.state;
-        let known = || state.slotted().map(|c| state.name_of(c)).collect::<Vec<_>>().join(", ");
-        let found = state.component(name).filter(|c| state.slotted().any(|known| known == *c));
-        found.ok_or_else(|| {
-            Refusal::BadArgument(format!("component is {name:?}; it must be one of {}", known()))
-        })
-    }
-}
-
-thread_local! {
-    /// A command runs on this thread: whoever calls a core now is a user's policy that the command has asked.
-    static RUNNING: Cell<bool> = const { Cell::new(false) };
-}
-
-impl PyCore {
-    /// Lets go of the GIL while it waits: who has the lock may be a user's policy, which needs it.
-    fn inner(&self) -> Answer<MutexGuard<'_, Inner>> {
-        if RUNNING.get() {
-            return Err(Refusal::BadArgument(
-                "a policy may not call a core: it is asked in the middle of a command".into(),
-            ));
-        }
-        Ok(Python::attach(|py| self.inner.lock_py_attached(py)).unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn run(&self, now: i64, command: Command) -> Answer<Reply> {
-        let mut inner = self.inner()?;
-        if let Some(fault) = &inner.fault {
-            return Err(Refusal::Internal(fault.clone()));
-        }
-        if let Some(journal) = &mut inner.journal {
-            journal.append(now, &command);
-        }
-        let core = &mut inner.core;
-        RUNNING.set(true);
-        let answer = guard(|| core.run(now, &command))
-            .unwrap_or_else(|panic| Err(Refusal::Internal(format!("{panic}; in {command:.200?}"))));
-        RUNNING.set(false);
-        if let Err(Refusal::Internal(fault)) = &answer {
-            inner.fault = Some(fault.clone());
-        }
-        answer
-    }
+    pub(super) inner: Mutex<Inner>,
 }
 
 /// (owner, page, position, digest)
@@ -103,41 +49,6 @@ macro_rules! expect {
             other => Err(Refusal::Internal(format!("unexpected reply {other:?}")).into()),
         }
     };
-}
-
-fn parse<T>(
-    what: &str,
-    text: &str,
-    all: &[T],
-    parse: fn(&str) -> Option<T>,
-    name: fn(&T) -> &str,
-) -> PyResult<T> {
-    let names = || all.iter().map(name).filter(|n| !n.is_empty()).collect::<Vec<_>>().join(", ");
-    parse(text).ok_or_else(|| bad_argument(&format!("{what} is {text:?}; it must be one of {}", names())))
-}
-
-fn tier(text: &str) -> PyResult<Tier> {
-    parse("tier", text, Tier::ALL, Tier::parse, |t| t.name())
-}
-
-fn optional_tier(text: &str) -> PyResult<Option<Tier>> {
-    if text.is_empty() { Ok(None) } else { tier(text).map(Some) }
-}
-
-fn reason(text: &str) -> PyResult<Reason> {
-    parse("reason", text, Reason::ALL, Reason::parse, |r| r.name())
-}
-
-/// A policy that a configuration names: one of ours, or a class of the user's by its module path.
-fn make_policy(name: &str) -> Answer<Box<dyn Policy>> {
-    match policy::by_name(name) {
-        Some(policy) => Ok(policy),
-        None if name.contains(':') => Ok(Box::new(PythonPolicy::new(name)?)),
-        None => Err(Refusal::BadArgument(format!(
-            "policy is {name:?}; it must be one of {}, or a class of yours as module.path:Class",
-            policy::NAMES.join(", ")
-        ))),
-    }
 }
 
 #[pymethods]
@@ -182,22 +93,8 @@ impl PyCore {
                 "move_timeout is {move_timeout} ns; it must be 0 (none) or more"
             )));
         }
-        let mut chosen = [const { String::new() }; 3].map(|_| "lru".to_string());
         let pages = [device, host, storage];
-        for (name, policy) in policies {
-            let (name, policy) = (name.0, policy.0);
-            let tier = tier(&name)? as usize;
-            if pages[tier] == 0 {
-                let why = if tier == 0 && observed_device {
-                    "the engine owns its device, and evicts there itself".to_string()
-                } else {
-                    format!("{name} is 0 pages: there is no such tier")
-                };
-                return Err(bad_argument(&format!("policies has {:?} for {:?}, but {why}", policy, name)));
-            }
-            chosen[tier] = policy;
-        }
-        let key = parse("key", &key, KeyKind::ALL, KeyKind::parse, |k| k.name())?;
+        let key = words::parse("key", &key, KeyKind::ALL, KeyKind::parse, |k| k.name())?;
         let name = "full".to_string();
         let full = ComponentConfig {
             name,
@@ -219,7 +116,7 @@ impl PyCore {
             wall_offset,
             now,
             write_through,
-            policies: chosen,
+            policies: choose_policies(policies, pages, observed_device)?,
             admit: [admit_host, admit_storage],
             move_timeout,
             // Of a given digest nothing is left to compute.
@@ -322,7 +219,7 @@ impl PyCore {
 
     #[pyo3(signature = (now, tier, pages, component = Text::from("full")))]
     fn evict(&self, now: i64, tier: Text<'_>, pages: u32, component: Text<'_>) -> PyResult<u64> {
-        let (tier, component) = (self::tier(&tier)?, self.inner()?.component(&component)? as u32);
+        let (tier, component) = (words::tier(&tier)?, self.inner()?.component(&component)? as u32);
         expect!(self, now, Number, Command::Evict { tier, pages, component })
     }
 
@@ -401,7 +298,7 @@ impl PyCore {
 
     #[pyo3(signature = (now, op, reason = Text::from("aborted")))]
     fn abort(&self, now: i64, op: u64, reason: Text<'_>) -> PyResult<()> {
-        let reason = self::reason(&reason)?;
+        let reason = words::reason(&reason)?;
         Ok(self.run(now, Command::Abort { op, reason }).map(|_| ())?)
     }
 
@@ -429,7 +326,7 @@ impl PyCore {
     }
 
     fn damaged(&self, now: i64, tier: Text<'_>, slot: u32, generation: u32) -> PyResult<bool> {
-        let tier = self::tier(&tier)?;
+        let tier = words::tier(&tier)?;
         expect!(self, now, Flag, Command::Damaged { tier, slot, generation })
     }
 
@@ -444,7 +341,7 @@ impl PyCore {
         let session = (!session.is_empty()).then_some(&*session);
         let copies = {
             let inner = self.inner()?;
-            inner.core.resident(self::tier(&tier)?, session, inner.component(&component)?)?
+            inner.core.resident(words::tier(&tier)?, session, inner.component(&component)?)?
         };
         Ok(copies.into_iter().map(|copy| copy_to_python(py, copy)).collect())
     }
@@ -461,7 +358,7 @@ impl PyCore {
         ttl: i64,
         owner: Text<'_>,
     ) -> PyResult<PyOutcome> {
-        let tier = self::tier(&tier)?;
+        let tier = words::tier(&tier)?;
         expect!(
             self,
             now,
@@ -554,11 +451,11 @@ impl PyCore {
         detail: Text<'_>,
     ) -> PyResult<u64> {
         let note = Note {
-            kind: parse("kind", &kind, Kind::ALL, Kind::parse, |k| k.name())?,
-            phase: parse("phase", &phase, Phase::ALL, Phase::parse, |p| p.name())?,
+            kind: words::parse("kind", &kind, Kind::ALL, Kind::parse, |k| k.name())?,
+            phase: words::parse("phase", &phase, Phase::ALL, Phase::parse, |p| p.name())?,
             session: session.into_string(),
             request: request.into_string(),
-            reason: self::reason(&reason)?,
+            reason: words::reason(&reason)?,
             cause,
             op,
             slot,
@@ -566,8 +463,8 @@ impl PyCore {
             tokens: tokens.into(),
             bytes,
             duration,
-            tier_from: optional_tier(&tier_from)?,
-            tier_to: optional_tier(&tier_to)?,
+            tier_from: words::optional_tier(&tier_from)?,
+            tier_to: words::optional_tier(&tier_to)?,
             detail: detail.into_string(),
         };
         expect!(self, now, Number, Command::Note { note })
@@ -624,11 +521,8 @@ impl PyCore {
         py: Python<'py>,
         max_records: usize,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        if max_records == 0 {
-            return Err(bad_argument("max_records is 0; a slice has at least 1"));
-        }
-        let part = self.inner()?.core.keyframe_slice(max_records);
-        Ok(part.map(|part| PyBytes::new(py, &part)))
+        let mut inner = self.inner()?;
+        keyframe_slice(py, max_records, |most| inner.core.keyframe_slice(most))
     }
 
     fn log(&self) -> PyResult<PyLog> {

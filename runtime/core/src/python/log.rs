@@ -7,8 +7,8 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
 use super::answers::{PyPoolInfo, PySessionInfo};
-use super::errors::bad_argument;
 use super::guard::guard;
+use super::keyframe::keyframe_slice;
 use crate::log::Log;
 use crate::refusal::{Answer, Refusal};
 use crate::replica::Replica;
@@ -87,11 +87,7 @@ impl PyReplica {
         py: Python<'py>,
         max_records: usize,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        if max_records == 0 {
-            return Err(bad_argument("max_records is 0; a slice has at least 1"));
-        }
-        let part = py.detach(|| self.with(|r| r.keyframe_slice(max_records)));
-        Ok(part.map(|part| PyBytes::new(py, &part)))
+        keyframe_slice(py, max_records, |most| py.detach(|| self.with(|r| r.keyframe_slice(most))))
     }
 
     #[getter]

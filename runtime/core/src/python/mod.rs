@@ -1,16 +1,19 @@
 //! The boundary to Python: buffers in, runs out, typed errors, no panic across.
 
 mod answers;
+mod calls;
 mod component;
 mod core;
 mod errors;
 mod guard;
+mod keyframe;
 mod list;
 mod log;
 mod memory;
 mod policy;
 mod text;
 mod tokens;
+mod words;
 
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::prelude::*;

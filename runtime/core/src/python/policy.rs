@@ -1,12 +1,51 @@
 //! A policy of the user's own: a Python class, named by module path.
 
+use std::collections::HashMap;
 use std::fmt::Display;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
 
-use crate::policy::{Facts, Policy, Score, Verdict};
+use super::errors::bad_argument;
+use super::text::OwnText;
+use super::words;
+use crate::policy::{Facts, NAMES, Policy, Score, Verdict, by_name};
 use crate::refusal::{Answer, Refusal};
+
+/// An eviction policy for each tier, "lru" unless chosen. None can be chosen for a tier that is not there, or whose
+/// evictions are the engine's.
+pub fn choose_policies(
+    policies: HashMap<OwnText, OwnText>,
+    pages: [u32; 3],
+    observed_device: bool,
+) -> PyResult<[String; 3]> {
+    let mut chosen = [(); 3].map(|()| "lru".to_string());
+    for (OwnText(name), OwnText(policy)) in policies {
+        let tier = words::tier(&name)? as usize;
+        if pages[tier] == 0 {
+            let why = if tier == 0 && observed_device {
+                "the engine owns its device, and evicts there itself".to_string()
+            } else {
+                format!("{name} is 0 pages: there is no such tier")
+            };
+            return Err(bad_argument(&format!("policies has {policy:?} for {name:?}, but {why}")));
+        }
+        chosen[tier] = policy;
+    }
+    Ok(chosen)
+}
+
+/// A policy that a configuration names: one of ours, or a class of the user's by its module path.
+pub fn make_policy(name: &str) -> Answer<Box<dyn Policy>> {
+    match by_name(name) {
+        Some(policy) => Ok(policy),
+        None if name.contains(':') => Ok(Box::new(PythonPolicy::new(name)?)),
+        None => Err(Refusal::BadArgument(format!(
+            "policy is {name:?}; it must be one of {}, or a class of yours as module.path:Class",
+            NAMES.join(", ")
+        ))),
+    }
+}
 
 /// What a Python policy is told of one candidate; see `policy::Facts`.
 #[pyclass(frozen, get_all, module = "runtime._core", name = "Facts")]
