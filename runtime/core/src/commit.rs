@@ -281,7 +281,7 @@ impl Core {
         runs: &[Run],
         digests: Vec<Digest>,
     ) -> Answer<()> {
-        let (mut position, mut digests) = (at, digests.into_iter());
+        let (mut position, mut digests) = (at, digests);
         for run in runs {
             let mut row = Row::new(Kind::Insert, Phase::New);
             (row.op, row.node, row.parent) = (computed.op, Some(node), Some(parent));
@@ -291,7 +291,8 @@ impl Core {
             (row.slot_from, row.pages, row.end_page) = (Some(run.first), Some(run.count), Some(position));
             (row.tier_to, row.component) = (Some(Tier::Device), Some(self.state.name_of(FULL)));
             row.tokens = Some((run.count * self.state.page_size) as i64);
-            row.digests = digests.by_ref().take(run.count as usize).collect();
+            let rest = digests.split_off(digests.len().min(run.count as usize));
+            row.digests = std::mem::replace(&mut digests, rest);
             self.emit(row)?;
         }
         Ok(())

@@ -130,8 +130,8 @@ impl Core {
         let given = &ask.key[self.bytes_of(pages.saturating_sub(ask.skip)).min(ask.key.len())..];
         // Before `skip`, the session's own path says it.
         let own = self.session_path(ask.session).0;
-        let before = (pages..ask.skip.max(pages)).flat_map(|page| self.key_at(own, page));
-        before.chain(given.iter().copied()).collect()
+        let before: Vec<&[u8]> = (pages..ask.skip.max(pages)).map(|page| self.key_at(own, page)).collect();
+        if before.is_empty() { given.into() } else { [before.concat().as_slice(), given].concat().into() }
     }
 
     pub(crate) fn bytes_of(&self, pages: u32) -> usize {
@@ -383,7 +383,7 @@ impl Core {
             if committed < ask.skip || known > tail.len() || again.get(..known) != tail.get(..known) {
                 return Miss::plain(Reason::NeverStored);
             }
-            tail[known..].to_vec()
+            &tail[known..]
         };
         let same = before.iter().zip(rest).take_while(|(a, b)| a == b).count().min(self.keys.width());
         if before.is_empty() || same == self.keys.width() || same == before.len() {
@@ -394,11 +394,11 @@ impl Core {
     }
 
     /// The key of one page of a path.
-    pub(crate) fn key_at(&self, node: u32, page: u32) -> Vec<u8> {
+    pub(crate) fn key_at(&self, node: u32, page: u32) -> &[u8] {
         let found = self.state.upward(node).find(|(_, n)| n.start <= page);
-        let key =
-            found.map(|(id, n)| self.keys.of(id, page - n.start).flatten().take(self.keys.width()).copied());
-        key.map_or(Vec::new(), Iterator::collect)
+        // A piece is whole pages.
+        let piece = found.and_then(|(id, n)| self.keys.of(id, page - n.start).next());
+        piece.and_then(|piece| piece.get(..self.keys.width())).unwrap_or_default()
     }
 
     /// Another request has reserved pages for this very page and has not committed yet.
@@ -419,8 +419,7 @@ impl Core {
                 let at = page.checked_sub(live.from)? as usize * width;
                 live.tail.get(at..at + width)
             };
-            let before =
-                || (live.from..pages).all(|page| asked(page) == Some(&self.key_at(path.end(), page)));
+            let before = || (live.from..pages).all(|page| asked(page) == Some(self.key_at(path.end(), page)));
             mine && asked(pages) == Some(&rest[..width]) && before()
         })
     }

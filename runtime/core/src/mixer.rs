@@ -30,7 +30,17 @@ impl Mixer {
 
     pub fn text(&mut self, text: &str) {
         self.word(text.len() as u64);
-        self.word(xxhash_rust::xxh3::xxh3_64(text.as_bytes()));
+        let bytes = text.as_bytes();
+        match bytes.len() {
+            0 => {}
+            // Most names are short, and then their bytes say as much as a hash of them.
+            1..=8 => self.word(short_word(bytes)),
+            9..=16 => {
+                self.word(short_word(&bytes[..8]));
+                self.word(short_word(&bytes[8..]));
+            }
+            _ => self.word(xxhash_rust::xxh3::xxh3_64(bytes)),
+        }
     }
 
     pub fn finish(self) -> u128 {
@@ -40,12 +50,27 @@ impl Mixer {
     }
 }
 
+/// At most eight bytes, as a number.
+fn short_word(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |word, byte| word << 8 | *byte as u64)
+}
+
 /// Two words and a number of what they belong to, well mixed: a hash of something small and frequent.
 #[inline]
 pub fn mix(x: u64, y: u64, whose: u64) -> u128 {
     let a = fold(fold(whose ^ x, 0xD6E8_FEB8_6659_FD93) ^ y, 0xE703_7ED1_A0B4_28DB);
     let b =
         fold(fold(whose.wrapping_add(x).rotate_left(23), 0xA076_1D64_78BD_642F) ^ y, 0x8EBC_6AF0_9C88_C6E3);
+    (a as u128) << 64 | b as u128
+}
+
+/// The same of three words.
+#[inline]
+pub fn mix3(x: u64, y: u64, z: u64, whose: u64) -> u128 {
+    let (a, b) = (whose ^ x, whose.wrapping_add(x).rotate_left(23));
+    let a = fold(fold(a, 0xD6E8_FEB8_6659_FD93) ^ y, 0xE703_7ED1_A0B4_28DB);
+    let b = fold(fold(b, 0xA076_1D64_78BD_642F) ^ y, 0x8EBC_6AF0_9C88_C6E3);
+    let (a, b) = (fold(a ^ z, 0xA076_1D64_78BD_642F), fold(b ^ z, 0xD6E8_FEB8_6659_FD93));
     (a as u128) << 64 | b as u128
 }
 
@@ -67,6 +92,8 @@ mod tests {
             for y in 0..40 {
                 for whose in 0..40 {
                     assert!(seen.insert(mix(x << 32, y, whose)));
+                    assert!(seen.insert(mix3(x << 32, y, 41, whose)));
+                    assert!(seen.insert(mix3(x << 32, 41, y, whose)));
                 }
             }
         }

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use crate::arena::Record;
 use crate::families::{Family, Shape};
 use crate::members::Members;
-use crate::mixer::{Mixer, mix};
+use crate::mixer::{Mixer, mix, mix3};
 use crate::names::{FamilyName, Kind, Name, Reason, Tier};
 use crate::strip::Strip;
 
@@ -140,9 +140,8 @@ impl Record for Node {
     /// Who holds it, and its use.
     fn often(&self, whose: u64) -> u128 {
         let pair = |a: u32, b: u32| (a as u64) << 32 | b as u64;
-        let held = mix(pair(self.locks, self.sessions), self.last_use as u64, !whose);
-        let used = mix(pair(self.uses, self.retains << 1 | self.superseded as u32), 0, whose);
-        let mut sum = held.wrapping_add(used);
+        let used = pair(self.uses, self.retains << 1 | self.superseded as u32);
+        let mut sum = mix3(pair(self.locks, self.sessions), self.last_use as u64, used, whose);
         if self.leases != [0; 3] {
             let [device, host, storage] = self.leases;
             sum = sum.wrapping_add(mix(pair(device, host), pair(storage, 1), whose));

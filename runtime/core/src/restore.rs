@@ -64,7 +64,8 @@ impl Core {
         }
         let (root, path) = (self.root_of(node), self.state.path(node));
         let end = self.cut(root, &path, restore.ready)?;
-        let left: Vec<u8> = (restore.ready..length).flat_map(|page| self.key_at(node, page)).collect();
+        let left: Vec<&[u8]> = (restore.ready..length).map(|page| self.key_at(node, page)).collect();
+        let left = left.concat();
         let mut row = Row::new(Kind::Lock, Phase::Extend);
         (row.receipt, row.node, row.end_page) = (Some(receipt), Some(end), Some(restore.ready));
         row.reason = Reason::ComponentGap;

@@ -1,7 +1,6 @@
 """A turn of 512 tokens after 128K against one after 4K: it should cost what is new in it.
 
-Ours alone. Each turn is another session's, so that no path is in the near cache. By cursor, where
-the core has it.
+Ours alone, by cursor. Each turn is another session's, so that no path is in the near cache.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tests.bench.peers.ours import CURSOR, OurTree
+from tests.bench.peers.ours import OurTree
 from tests.bench.report import Goal, Row, rated, timed
 
 LONG, SHORT, TURN = 128 << 10, 4 << 10, 512
@@ -43,7 +42,5 @@ def _row(page: int) -> Row:
 
 
 def _turn(tree: OurTree, name: str, texts: dict[str, np.ndarray], length: int) -> float:
-    if not CURSOR:
-        return timed(lambda: tree.insert(name, texts[name]))[0]
     new = tree.prompt(texts[name][length:])
     return timed(lambda: tree.turn_from(name, new, length // tree.page))[0]

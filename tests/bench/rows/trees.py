@@ -84,7 +84,9 @@ class Forest:
         yield from self._compared("lock + unlock of a 32K path, alone", "", self._lock, 1)
         yield from self._compared("turn of 512 on 32K, whole key", "turn", self._turn)
         yield from self._compared("turn of 512 on 32K, by cursor", "turn", self._turn_from)
-        yield from self._compared("evict 32,768 tokens", "evict", self._evicted, EVICTIONS[self.page])
+        yield from self._compared(
+            "evict 32,768 tokens", "evict", self._evicted, EVICTIONS[self.page]
+        )
         yield from self._compared("insert of 32K", "insert", self._insert)
         yield from self._events()
 
