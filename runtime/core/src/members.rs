@@ -3,10 +3,8 @@
 
 use std::ops::Deref;
 
-use crate::mixer::Mixer;
+use crate::mixer::fold;
 use crate::runs::Run;
-
-const TAG: u64 = 9;
 
 #[derive(Clone, Debug, Default)]
 pub struct Members {
@@ -43,6 +41,14 @@ impl Members {
     }
 }
 
+impl From<Run> for Members {
+    fn from(run: Run) -> Self {
+        let mut members = Members::default();
+        members.join(run);
+        members
+    }
+}
+
 impl Deref for Members {
     type Target = [u32];
     fn deref(&self) -> &[u32] {
@@ -51,7 +57,7 @@ impl Deref for Members {
 }
 
 fn term(slot: u32) -> u64 {
-    Mixer::new(TAG, slot as u64).finish() as u64
+    fold(fold(slot as u64, 0xD6E8_FEB8_6659_FD93), 0xE703_7ED1_A0B4_28DB)
 }
 
 #[cfg(test)]

@@ -146,30 +146,28 @@ impl State {
 
     fn join_op(&mut self, id: u64, row: &Row, tier_from: Option<Tier>, tier_to: Tier) -> Applied {
         let component = self.component_of(row)?;
-        if self.ops.get(&id).is_none() {
-            self.ops.insert(
-                id,
-                Op {
-                    kind: row.kind,
-                    component,
-                    tier_from,
-                    tier_to,
-                    session: row.session.clone(),
-                    request: row.request.clone(),
-                    receipt: row.receipt,
-                    deadline: row.score.unwrap_or(0),
-                    draining: false,
-                    slots: Members::default(),
-                },
-            );
-        }
         let run = row.slots();
         let pool = self.pool(component, tier_to)?;
         let fits = pool.observed || run.count <= pool.pages.capacity();
         if !fits || run.first.checked_add(run.count).is_none() {
             return Err(format!("slots {run:?} do not fit in {}", tier_to.name()));
         }
-        self.ops.update(&id, |op| op.slots.join(run));
+        if self.ops.update(&id, |op| op.slots.join(run)).is_some() {
+            return Ok(());
+        }
+        let op = Op {
+            kind: row.kind,
+            component,
+            tier_from,
+            tier_to,
+            session: row.session.clone(),
+            request: row.request.clone(),
+            receipt: row.receipt,
+            deadline: row.score.unwrap_or(0),
+            draining: false,
+            slots: Members::from(run),
+        };
+        self.ops.insert(id, op);
         Ok(())
     }
 
