@@ -225,15 +225,25 @@ impl State {
     }
 
     /// Change who holds or uses every node from `id` up to and without the root, which nothing could take away.
-    pub(crate) fn use_nodes(&mut self, id: u32, mut change: impl FnMut(&mut Node)) -> Applied {
+    pub(crate) fn use_nodes(&mut self, id: u32, change: impl FnMut(&mut Node)) -> Applied {
+        self.use_nodes_below(id, NONE, change).map(|_| ())
+    }
+
+    /// The same, up to and without node `end`. False when that does not stand on the way.
+    pub(crate) fn use_nodes_below(
+        &mut self,
+        id: u32,
+        end: u32,
+        mut change: impl FnMut(&mut Node),
+    ) -> Result<bool, String> {
         let (mut at, mut parent) = (id, self.node(id)?.parent);
-        while parent != NONE {
+        while at != end && parent != NONE {
             self.touch(at);
             self.nodes.update_often(at, &mut change);
             at = parent;
             parent = self.node(at)?.parent;
         }
-        Ok(())
+        Ok(at == end)
     }
 
     pub(crate) fn change_spots(&mut self, slots: &[u32], mut change: impl FnMut(&mut Spot)) -> Applied {

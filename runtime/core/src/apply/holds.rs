@@ -28,9 +28,12 @@ impl State {
             }
             Phase::Advance => {
                 let node = need(&row.node, "node", row)?;
-                self.use_nodes(node, |n| n.sessions += 1)?;
+                let goes_on = self.use_nodes_below(node, old.unwrap_or(NONE), |n| n.sessions += 1)?;
                 self.touch_spots_of(node);
                 self.sessions.update(&*name, |s| (s.node, s.last_use) = (node, row.clock));
+                if goes_on {
+                    return Ok(());
+                }
             }
             Phase::Expect => {
                 let at = need(&row.score, "score", row)?;
@@ -73,14 +76,14 @@ impl State {
             }
             (Phase::Extend, Some(old)) => {
                 let node = need(&row.node, "node", row)?;
-                let taken = self.use_path(node, row, (node != old) as u32)?;
+                if !self.use_nodes_below(node, old, |n| n.locks += 1)? {
+                    self.use_nodes(old, |n| n.locks -= 1)?;
+                }
+                let taken = self.use_path(node, row, 0)?;
                 let let_go = self.receipts.update(&id, |r| {
                     r.node = node;
                     std::mem::replace(&mut r.spots, taken)
                 });
-                if node != old {
-                    self.use_nodes(old, |n| n.locks -= 1)?;
-                }
                 self.change_spots(&let_go.unwrap_or_default(), |s| s.locks -= 1)
             }
             (Phase::Release, Some(old)) => {
@@ -92,7 +95,7 @@ impl State {
         }
     }
 
-    /// Hold a path and count it as used. Returns the slots of spot components that are held with it.
+    /// Count a path as used, and as held by so many more. Returns the slots of spot components that are held with it.
     fn use_path(&mut self, node: u32, row: &Row, locks: u32) -> Result<Vec<u32>, String> {
         let session = row.session.as_ref().or_else(|| self.receipts.get(&row.receipt?)?.session.as_ref());
         let priority = session.and_then(|name| self.sessions.get(&**name)).map_or(0, |s| s.priority);
