@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::core::{Core, For, Prompt};
 use crate::digest::{Digest, page_digests};
-use crate::find::{DeviceRun, Path};
+use crate::find::Path;
+use crate::held::DeviceRun;
 use crate::names::{Kind, Phase, Reason, Tier};
 use crate::records::{FULL, NONE, Op};
 use crate::refusal::{Answer, Refusal};

@@ -3,7 +3,7 @@
 //! Commands go in, actions and rows of the log come out; somebody else moves the bytes. No I/O, no clock, no
 //! tensor, no random number. Read in this order: `families` (how kinds of state differ), `records` and `slots` (what
 //! there is), `apply` (what a row does to it), `core` and `evict` (how decisions become rows), then the commands:
-//! `namespaces`, `sessions`, `find`, `locks`, `reserve`, `commit`, `observe`, `moves`, `restore`, `complete`, `leases`,
+//! `namespaces`, `sessions`, `find`, `miss`, `held`, `locks`, `reserve`, `commit`, `observe`, `moves`, `restore`, `complete`, `leases`,
 //! `hints`.
 
 pub mod apply;
@@ -25,6 +25,7 @@ pub mod families;
 pub mod faults;
 pub mod find;
 pub mod ghosts;
+pub mod held;
 pub mod hints;
 pub mod journal;
 pub mod keyframe;
@@ -33,6 +34,7 @@ pub mod leases;
 pub mod locks;
 pub mod log;
 pub mod members;
+pub mod miss;
 pub mod mixer;
 pub mod moves;
 pub mod names;

@@ -2,7 +2,7 @@
 
 use crate::commit::beyond;
 use crate::core::{Core, group};
-use crate::find::DeviceRun;
+use crate::held::DeviceRun;
 use crate::names::{Kind, Name, Phase, Reason, Tier};
 use crate::records::{FULL, NONE, Op};
 use crate::refusal::{Answer, Refusal};

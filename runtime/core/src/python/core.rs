@@ -24,7 +24,7 @@ use super::words;
 use crate::command::{Command, Note, Reply};
 use crate::config::{ComponentConfig, Config};
 use crate::core::Core;
-use crate::find;
+use crate::held;
 use crate::journal::Journal;
 use crate::names::{FamilyName, KeyKind, Kind, Phase};
 use crate::refusal::Refusal;
@@ -38,7 +38,7 @@ pub struct PyCore {
 /// (owner, page, position, digest)
 type Copy<'py> = (u64, u32, u32, Bound<'py, PyBytes>);
 
-fn copy_to_python(py: Python<'_>, (owner, page, position, digest): find::Copy) -> Copy<'_> {
+fn copy_to_python(py: Python<'_>, (owner, page, position, digest): held::Copy) -> Copy<'_> {
     (owner, page, position, PyBytes::new(py, &digest))
 }
 
