@@ -56,6 +56,7 @@ pub mod runs;
 pub mod sessions;
 pub mod slots;
 pub mod snapshot;
+mod standings;
 pub mod state;
 pub mod strip;
 pub mod table;
