@@ -59,7 +59,10 @@ impl<T: Ord + Copy> Ordered<T> {
             }
             chunk.insert(at, item);
         } else if at_end && last == Some(bound) {
-            self.chunks.insert(item, vec![item]);
+            // What comes in order goes on to. Growth would leave a hole in the heap at every step.
+            let mut chunk = Vec::with_capacity(MOST);
+            chunk.push(item);
+            self.chunks.insert(item, chunk);
         } else {
             let mut upper = chunk.split_off(MOST / 2);
             chunk.shrink_to_fit();
@@ -79,6 +82,8 @@ impl<T: Ord + Copy> Ordered<T> {
         chunk.remove(at);
         if chunk.is_empty() {
             self.chunks.remove(&bound);
+        } else if chunk.len() < chunk.capacity() / 4 {
+            chunk.shrink_to(chunk.capacity() / 2);
         }
         self.len -= 1;
         true
