@@ -60,4 +60,5 @@ mod standings;
 pub mod state;
 pub mod strip;
 pub mod table;
+mod users;
 pub mod wire;
