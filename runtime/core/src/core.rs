@@ -232,7 +232,7 @@ impl Core {
     /// The path to `node` has been used by `session`, from the root or only in its last node.
     pub(crate) fn set_user(&mut self, node: u32, session: &Option<Arc<str>>) {
         let path = self.state.upward(node).map(|(id, _)| id);
-        let open = session.as_ref().and_then(|name| self.state.sessions.number(&**name));
+        let open = || self.state.sessions.number(&**session.as_ref()?);
         self.users.set(path, session.as_ref(), open);
     }
 

@@ -159,18 +159,17 @@ impl<S: Kept> Standings for By<S> {
 
     fn put(&mut self, item: u32, candidate: Candidate) {
         let Candidate { score, tie, side } = candidate;
-        let (before, after) = (self.known(item), Candidate { score: S::keep(score), tie, side });
-        if before == Some(after) {
+        let after = Candidate { score: S::keep(score), tie, side };
+        let before = std::mem::replace(self.candidates.entry(item), after);
+        if before == after {
             return;
         }
-        *self.candidates.entry(item) = after;
-        match before {
-            Some(before) if before.side == side && side.is_held() => {
-                self.late.entry(item).or_insert(before.at(item));
-                return;
-            }
-            Some(before) => self.leave(item, before),
-            None => {}
+        if before.side == side && side.is_held() {
+            self.late.entry(item).or_insert(before.at(item));
+            return;
+        }
+        if before.side != Side::NOWHERE {
+            self.leave(item, before);
         }
         self.sides[side.index()].insert(after.at(item));
     }

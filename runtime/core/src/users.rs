@@ -39,12 +39,19 @@ impl Users {
     }
 
     /// `nodes` were used by a session, which has the number `open` while it is open; by nobody known when None.
-    pub fn set(&mut self, nodes: impl Iterator<Item = u32>, session: Option<&Arc<str>>, open: Option<u32>) {
-        let mut nodes = nodes.peekable();
-        if nodes.peek().is_none() {
-            return;
-        }
-        let user = session.map_or(NOBODY, |name| self.number(name, open));
+    pub fn set(
+        &mut self,
+        mut nodes: impl Iterator<Item = u32>,
+        session: Option<&Arc<str>>,
+        open: impl FnOnce() -> Option<u32>,
+    ) {
+        let Some(first) = nodes.next() else { return };
+        let user = match session {
+            None => NOBODY,
+            Some(name) if self.get(first) == Some(name) => *self.of.entry(first),
+            Some(name) => self.number(name, open()),
+        };
+        self.give(first, user);
         nodes.for_each(|node| self.give(node, user));
     }
 
@@ -54,6 +61,7 @@ impl Users {
         self.give(head, user);
     }
 
+    #[inline]
     fn give(&mut self, node: u32, user: u32) {
         let before = std::mem::replace(self.of.entry(node), user);
         if before == user {
@@ -124,7 +132,7 @@ mod tests {
                 // A number comes again for another session, and a name with another number.
                 let name: Option<Arc<str>> = (session > 0).then(|| format!("{}", session + generation).into());
                 let open = (open && name.is_some()).then_some(session);
-                users.set(nodes.iter().copied(), name.as_ref(), open);
+                users.set(nodes.iter().copied(), name.as_ref(), || open);
                 nodes.iter().for_each(|node| drop(model.insert(*node, name.clone())));
                 if let [tail, head, ..] = *nodes {
                     users.split(tail, head + 9);
