@@ -218,3 +218,14 @@ fn digest<T: Record>(id: u32, generation: u32, record: &T) -> u128 {
 fn whose(id: u32, generation: u32) -> u64 {
     (generation as u64) << 32 | id as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::records::Node;
+
+    #[test]
+    fn a_node_is_no_larger_than_the_bench_of_memory_says() {
+        assert_eq!(size_of::<Entry<Node>>(), 160);
+    }
+}

@@ -22,6 +22,7 @@ use crate::refusal::{Answer, Refusal};
 use crate::row::Row;
 use crate::runs::Run;
 use crate::state::State;
+use crate::users::Users;
 
 /// Who makes the eviction policies that a configuration names.
 pub type PolicyMaker<'a> = &'a mut dyn FnMut(&str) -> Answer<Box<dyn Policy>>;
@@ -80,8 +81,7 @@ pub struct Core {
     pub(crate) blocks: Blocks,
     /// Copies that an engine took away from its own device while a move read them.
     pub(crate) torn: BTreeSet<(u64, u32)>,
-    /// Last session that used each node, by node number.
-    users: Chunks<Option<Arc<str>>>,
+    users: Users,
     pub(crate) policy_names: [Name; 3],
     /// Policies of the user's own that have not failed, by component and tier.
     pub(crate) may_fail: Vec<(usize, Tier)>,
@@ -131,7 +131,7 @@ impl Core {
             prompts: Chunks::default(),
             blocks: Blocks::default(),
             torn: BTreeSet::new(),
-            users: Chunks::default(),
+            users: Users::default(),
             policy_names: names,
             may_fail,
             actions: Vec::new(),
@@ -221,7 +221,7 @@ impl Core {
     }
 
     pub(crate) fn user(&self, node: u32) -> Option<Arc<str>> {
-        self.users.get(node).cloned().flatten()
+        self.users.get(node).cloned()
     }
 
     /// Last session that used a page.
@@ -231,14 +231,9 @@ impl Core {
 
     /// The path to `node` has been used by `session`, from the root or only in its last node.
     pub(crate) fn set_user(&mut self, node: u32, session: &Option<Arc<str>>) {
-        let mut at = node;
-        while let Some(record) = self.state.nodes.get(at).filter(|record| record.parent != NONE) {
-            let user = self.users.entry(at);
-            if user != session {
-                *user = session.clone();
-            }
-            at = record.parent;
-        }
+        let path = self.state.upward(node).map(|(id, _)| id);
+        let open = || self.state.sessions.number(&**session.as_ref()?);
+        self.users.set(path, session.as_ref(), open);
     }
 
     pub(crate) fn root(&self, namespace: u32) -> Answer<u32> {
@@ -267,7 +262,7 @@ impl Core {
         }
         let head = self.state.nodes.choose(1)[0].first;
         // Before the row: the head's place in the eviction order follows from its user.
-        *self.users.entry(head) = self.user(id);
+        self.users.split(id, head);
         self.order.split(id, head);
         let mut row = Row::new(Kind::Split, Phase::None);
         (row.node, row.parent, row.pages) = (Some(id), Some(head), Some(pages - start));
@@ -348,6 +343,7 @@ impl Core {
         self.keys.check(nodes)?;
         self.order.check(&self.state, self.now)?;
         self.blocks.check(&self.state)?;
+        self.users.check()?;
         self.check_settled()
     }
 }

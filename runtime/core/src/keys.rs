@@ -27,7 +27,7 @@ pub struct Walk {
     pub pages: u32,
 }
 
-/// 56 bytes a node beside its key, and 10 to 20 for its entry among the children.
+/// 40 bytes a node beside its key, and 10 to 20 for its entry among the children.
 #[derive(Clone, Debug)]
 struct Node {
     key: Pieces,

@@ -1,10 +1,15 @@
 //! An ordered set in sorted chunks. Like a B-tree of two levels, but full where things come in order, which eviction
-//! orders mostly do: the standard one leaves its leaves half empty then.
+//! orders mostly do: the standard one leaves its leaves half empty then. What is used again leaves the middle for the
+//! end: chunks that thin out are put together.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 const MOST: usize = 64;
+/// Neighbours that have no more than this together become one chunk, which has room to grow then.
+const MOST_JOINED: usize = 48;
+/// A chunk is looked at each time that so many of its items have gone.
+const LOOKED_AT_EVERY: usize = 8;
 
 /// Each chunk stands under a bound that is at most its first item and above all items of the chunks before it.
 #[derive(Clone, Debug)]
@@ -59,7 +64,10 @@ impl<T: Ord + Copy> Ordered<T> {
             }
             chunk.insert(at, item);
         } else if at_end && last == Some(bound) {
-            self.chunks.insert(item, vec![item]);
+            // What comes in order goes on to. Growth would leave a hole in the heap at every step.
+            let mut chunk = Vec::with_capacity(MOST);
+            chunk.push(item);
+            self.chunks.insert(item, chunk);
         } else {
             let mut upper = chunk.split_off(MOST / 2);
             chunk.shrink_to_fit();
@@ -77,11 +85,31 @@ impl<T: Ord + Copy> Ordered<T> {
         let Ok(at) = chunk.binary_search(item) else { return false };
         let bound = *bound;
         chunk.remove(at);
-        if chunk.is_empty() {
-            self.chunks.remove(&bound);
+        match chunk.len() {
+            0 => drop(self.chunks.remove(&bound)),
+            left if left < MOST_JOINED && left.is_multiple_of(LOOKED_AT_EVERY) => self.join(bound),
+            _ => {}
         }
         self.len -= 1;
         true
+    }
+
+    /// A chunk that has lost items takes in its neighbours, or gives back the room that it cannot need soon. Not the
+    /// last one, where items go that come in order.
+    fn join(&mut self, bound: T) {
+        let before = self.chunks.range(..bound).next_back().map(|(before, _)| *before);
+        for bound in [Some(bound), before].into_iter().flatten() {
+            let mut from = self.chunks.range_mut(bound..);
+            let (Some((_, chunk)), Some((next, after))) = (from.next(), from.next()) else { return };
+            if chunk.len() + after.len() <= MOST_JOINED {
+                chunk.reserve_exact(after.len());
+                chunk.append(after);
+                let next = *next;
+                self.chunks.remove(&next);
+            } else if chunk.len() * 2 < chunk.capacity() {
+                chunk.shrink_to_fit();
+            }
+        }
     }
 
     pub fn range(&self, range: RangeInclusive<T>) -> impl Iterator<Item = &T> {
@@ -127,6 +155,21 @@ mod tests {
             let mut set = Ordered::default();
             (0..count).for_each(|item| { set.insert(item); });
             prop_assert_eq!(set.chunks.len(), count.div_ceil(MOST));
+        }
+
+        #[test]
+        fn what_leaves_the_middle_for_the_end_leaves_little_room_behind(
+            count in 1u32..300, uses in prop::collection::vec(any::<prop::sample::Index>(), 0..3000),
+        ) {
+            let mut set = Ordered::default();
+            let mut stands: Vec<u32> = (0..count).collect();
+            stands.iter().for_each(|place| { set.insert(*place); });
+            for (place, item) in (count..).zip(uses) {
+                let old = std::mem::replace(&mut stands[item.index(count as usize)], place);
+                prop_assert!(set.remove(&old) && set.insert(place));
+            }
+            let room: usize = set.chunks.values().map(Vec::capacity).sum();
+            prop_assert!(room <= 3 * set.len() + 2 * MOST, "room for {room}, {} there", set.len());
         }
     }
 }

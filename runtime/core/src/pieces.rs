@@ -1,5 +1,7 @@
 //! A node's key: whole pages of bytes, kept in pieces, so that neither growth nor a split copies all of it.
 
+use thin_vec::ThinVec;
+
 /// A key of 128 Ki tokens is 16 pieces; nothing below copies more than one of them beside what is new.
 pub const PIECE_BYTES: usize = 32 << 10;
 
@@ -8,11 +10,12 @@ pub const PIECE_BYTES: usize = 32 << 10;
 #[derive(Clone, Debug)]
 pub struct Pieces {
     first: Vec<u8>,
-    rest: Vec<Vec<u8>>,
+    /// Nearly always empty, and then one word.
+    rest: ThinVec<Vec<u8>>,
 }
 
 impl Pieces {
-    pub const EMPTY: Pieces = Pieces { first: Vec::new(), rest: Vec::new() };
+    pub const EMPTY: Pieces = Pieces { first: Vec::new(), rest: ThinVec::new() };
 
     /// In bytes.
     pub fn size(&self) -> usize {

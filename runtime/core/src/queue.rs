@@ -1,45 +1,21 @@
 //! Who goes first in one tier of one component: candidates in the order of a policy, kept as they change.
 //!
 //! The order is (class, score, tie, number), lowest first, so that nothing depends on the order of a hash table.
-//! Held candidates stand aside in an order of their own: they never go, and are counted when they would have. What is
-//! used again while it is held, as most of what is used is, moves there only when somebody looks.
-
-use std::collections::HashMap;
-
-use hashbrown::DefaultHashBuilder;
+//! Held candidates stand aside in an order of their own: they never go, and are counted when they would have.
 
 use crate::chunks::Chunks;
-use crate::ordered::Ordered;
 use crate::policy::{Facts, Policy, Recency, Score, Verdict};
+use crate::standings::{self, CLASSES, Candidate, Place, Side, Standings};
 
 /// Candidates used too recently that one search passes before it finds nothing. They stand in the way only of
 /// copies that are not worth evicting anything for.
 const TOO_RECENT_PASSED: u32 = 1024;
-/// What anybody asked to keep goes last.
-const CLASSES: usize = 2;
 
 /// A place in the order, and which class it is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
     pub class: u8,
     place: Place,
-}
-
-/// A place within a class. Small: there are as many as nodes, in each tier.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
-    score: Score,
-    tie: u32,
-    item: u32,
-}
-
-impl Place {
-    fn first(score: Score) -> Self {
-        Place { score, tie: 0, item: 0 }
-    }
-
-    const LAST: Place =
-        Place { score: Score { first: i64::MAX, then: i64::MAX }, tie: u32::MAX, item: u32::MAX };
 }
 
 /// What a candidate is, and how it stands beside the policy's order.
@@ -60,40 +36,9 @@ pub struct Victim {
     pub rank: Rank,
 }
 
-/// Where an item stands; `side` is NOWHERE for one that is no candidate.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Candidate {
-    score: Score,
-    tie: u32,
-    side: u8,
-}
-
-const NOWHERE: u8 = u8::MAX;
-const HELD: u8 = CLASSES as u8;
-
-impl Default for Candidate {
-    fn default() -> Self {
-        Candidate { score: Score::default(), tie: 0, side: NOWHERE }
-    }
-}
-
-impl Candidate {
-    fn place(&self, item: u32) -> Place {
-        Place { score: self.score, tie: self.tie, item }
-    }
-}
-
-fn side(class: u8, held: bool) -> u8 {
-    class + if held { HELD } else { 0 }
-}
-
 pub struct Queue {
     policy: Box<dyn Policy>,
-    /// By class: those that may go, then those that are held.
-    sides: [Ordered<Place>; 2 * CLASSES],
-    candidates: Chunks<Candidate>,
-    /// Held candidates that have changed since they took the place in which they still stand.
-    late: HashMap<u32, Place, DefaultHashBuilder>,
+    standings: Box<dyn Standings>,
     /// What the policy was last told of each, where it goes by more than the last use. `now` in it is 0: the time
     /// alone changes nothing.
     facts: Option<Chunks<Option<Box<Facts>>>>,
@@ -101,9 +46,9 @@ pub struct Queue {
 
 impl Queue {
     pub fn new(policy: Box<dyn Policy>) -> Self {
-        let facts = (policy.recency() != Recency::Whole).then(Chunks::default);
-        let (sides, candidates, late) = Default::default();
-        Queue { policy, sides, candidates, late, facts }
+        let recency = policy.recency();
+        let facts = (recency != Recency::Whole).then(Chunks::default);
+        Queue { policy, standings: standings::by(recency), facts }
     }
 
     pub fn policy(&self) -> &dyn Policy {
@@ -113,30 +58,22 @@ impl Queue {
     /// An item may have changed; `hit` when it was used. None: it is no candidate any more, but may be one again.
     /// A hit counts only for one that was a candidate already: entering is no use.
     pub fn place(&mut self, item: u32, standing: Option<Standing>, hit: bool) {
-        let before = self.candidates.get(item).copied().unwrap_or_default();
-        let known = before.side != NOWHERE;
+        let before = self.standings.get(item);
         let Some(standing) = standing else {
-            return if known {
+            return if before.is_some() {
                 self.remove(item, false)
             };
         };
-        let told = self.facts.as_ref().filter(|_| known).and_then(|facts| facts.get(item)?.as_deref());
+        let told = self.facts.as_ref().filter(|_| before.is_some());
+        let told = told.and_then(|facts| facts.get(item)?.as_deref());
         let same = told.is_some_and(|told| *told == Facts { now: 0, ..standing.facts });
-        let score = match () {
-            () if known && hit => self.policy.on_hit(item, &standing.facts),
-            () if same => before.score,
-            () => self.policy.on_insert(item, &standing.facts),
+        let score = match before {
+            Some(_) if hit => self.policy.on_hit(item, &standing.facts),
+            Some(before) if same => before.score,
+            _ => self.policy.on_insert(item, &standing.facts),
         };
-        let after = Candidate { score, tie: standing.tie, side: side(standing.class, standing.held) };
-        if after != before {
-            *self.candidates.entry(item) = after;
-            if known && before.side == after.side && after.side >= HELD {
-                self.late.entry(item).or_insert(before.place(item));
-            } else {
-                self.leave(item, &before);
-                self.sides[after.side as usize].insert(after.place(item));
-            }
-        }
+        let side = Side::new(standing.class, standing.held);
+        self.standings.put(item, Candidate { score, tie: standing.tie, side });
         if !same && let Some(facts) = &mut self.facts {
             *facts.entry(item) = Some(Box::new(Facts { now: 0, ..standing.facts }));
         }
@@ -144,32 +81,9 @@ impl Queue {
 
     /// An item is gone, and its number may come again for another. Also for items that are no candidates.
     pub fn remove(&mut self, item: u32, evicted: bool) {
-        let before = self.candidates.get(item).copied().unwrap_or_default();
         let told = self.facts.as_mut().and_then(|facts| facts.get_mut(item)?.take());
-        if before.side != NOWHERE {
-            self.candidates.clear(item);
-            self.leave(item, &before);
-        }
+        self.standings.remove(item);
         self.policy.on_remove(item, told.map_or(0, |facts| facts.identity), evicted);
-    }
-
-    /// Take an item from where it stood.
-    fn leave(&mut self, item: u32, before: &Candidate) {
-        if before.side != NOWHERE {
-            let place = self.late.remove(&item).unwrap_or(before.place(item));
-            self.sides[before.side as usize].remove(&place);
-        }
-    }
-
-    /// Held candidates take the places that are theirs now.
-    fn catch_up(&mut self) {
-        for (item, place) in self.late.drain() {
-            if let Some(candidate) = self.candidates.get(item) {
-                let side = &mut self.sides[candidate.side as usize];
-                side.remove(&place);
-                side.insert(candidate.place(item));
-            }
-        }
     }
 
     /// `head` is new and took the front pages of `tail`. Before either is placed.
@@ -187,7 +101,8 @@ impl Queue {
         accept: &mut dyn FnMut(u32) -> bool,
     ) -> Option<Victim> {
         // What a policy of ours grants: a move to main, and three rounds there.
-        let mut chances = self.sides[..CLASSES].iter().map(Ordered::len).sum::<usize>() * 4;
+        let open = (0..CLASSES).map(|class| self.standings.count(Side::new(class, false)));
+        let mut chances = open.sum::<usize>() * 4;
         loop {
             let rank = self.search(older_than, accept)?;
             let item = rank.place.item;
@@ -199,10 +114,8 @@ impl Queue {
             match verdict {
                 Verdict::Requeue(score) if score > rank.place.score => {
                     chances -= 1;
-                    self.candidates.entry(item).score = score;
-                    let open = &mut self.sides[rank.class as usize];
-                    open.remove(&rank.place);
-                    open.insert(Place { score, ..rank.place });
+                    let side = Side::new(rank.class, false);
+                    self.standings.put(item, Candidate { score, tie: rank.place.tie, side });
                 }
                 _ => return Some(Victim { item, score_shown: rank.place.score.shown(), rank }),
             }
@@ -211,7 +124,7 @@ impl Queue {
 
     /// Held candidates that would have gone before the victim at `rank`, in order. Ask before it leaves.
     pub fn passed_over(&mut self, rank: &Rank) -> impl Iterator<Item = u32> + '_ {
-        self.catch_up();
+        self.standings.catch_up();
         let (this, rank) = (&*self, *rank);
         let stretches =
             (0..=rank.class).flat_map(move |class| this.stretches().map(move |(from, to)| (class, from, to)));
@@ -221,17 +134,17 @@ impl Queue {
             (!last).then_some((class, from, if *met { rank.place } else { to }))
         });
         before
-            .flat_map(move |(class, from, to)| this.sides[side(class, true) as usize].range(from..=to))
+            .flat_map(move |(class, from, to)| this.standings.range(Side::new(class, true), from..=to))
             .map(|p| p.item)
     }
 
     /// Candidates, held or not.
     pub fn len(&self) -> usize {
-        self.sides.iter().map(Ordered::len).sum()
+        Side::all().map(|side| self.standings.count(side)).sum()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.sides.iter().all(Ordered::is_empty)
+        self.len() == 0
     }
 
     /// Exactly `expected` stand here, each once and as it should. `now` in the facts is not compared.
@@ -239,11 +152,10 @@ impl Queue {
         let (mut count, name) = (0, self.policy.name());
         for (item, standing) in expected {
             count += 1;
-            let candidate = self.candidates.get(item).copied().unwrap_or_default();
-            if candidate.side == NOWHERE {
+            let Some(candidate) = self.standings.get(item) else {
                 return Err(format!("item {item} is missing in the {name} order"));
-            }
-            if (candidate.tie, candidate.side) != (standing.tie, side(standing.class, standing.held)) {
+            };
+            if (candidate.tie, candidate.side) != (standing.tie, Side::new(standing.class, standing.held)) {
                 return Err(format!(
                     "item {item} stands as {candidate:?} in the {name} order, not as {standing:?}"
                 ));
@@ -262,8 +174,7 @@ impl Queue {
                     candidate.score
                 ));
             }
-            let place = self.late.get(&item).copied().unwrap_or(candidate.place(item));
-            if !self.sides[candidate.side as usize].contains(&place) {
+            if !self.standings.is_in_place(item) {
                 return Err(format!("item {item} has lost its place in the {name} order"));
             }
         }
@@ -288,13 +199,13 @@ impl Queue {
 
     fn search(&self, older_than: Option<i64>, accept: &mut dyn FnMut(u32) -> bool) -> Option<Rank> {
         let mut too_recent = 0;
-        for class in 0..CLASSES as u8 {
+        for class in 0..CLASSES {
             for (mut from, to) in self.stretches() {
                 'seek: while from <= to {
-                    for place in self.sides[class as usize].range(from..=to) {
-                        if older_than.is_none_or(|limit| self.last_use(place) < limit) {
+                    for place in self.standings.range(Side::new(class, false), from..=to) {
+                        if older_than.is_none_or(|limit| self.last_use(&place) < limit) {
                             if accept(place.item) {
-                                return Some(Rank { class, place: *place });
+                                return Some(Rank { class, place });
                             }
                             continue;
                         }

@@ -40,18 +40,17 @@ impl Placed {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Strip {
     placed: SmallVec<[Placed; 1]>,
-    len: u32,
     /// Wrapping sum over the runs, kept as they change.
     hash: u64,
 }
 
 impl Strip {
     pub fn len(&self) -> u32 {
-        self.len
+        self.placed.iter().map(|placed| placed.count).sum()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.placed.is_empty()
     }
 
     pub fn hash(&self) -> u64 {
@@ -105,7 +104,6 @@ impl Strip {
             whole.count += self.remove(index).count;
         }
         self.insert(index, whole);
-        self.len += new.count;
         true
     }
 
@@ -119,7 +117,6 @@ impl Strip {
         for left in [old.between(0, at), old.between(at + count, u32::MAX)].into_iter().flatten().rev() {
             self.insert(index, left);
         }
-        self.len -= count;
         Some(run.slots())
     }
 
@@ -129,14 +126,11 @@ impl Strip {
         while let Some(last) = self.placed.last().copied().filter(|last| last.end() > at) {
             let index = self.placed.len() - 1;
             self.remove(index);
-            self.len -= last.count;
             if let Some(front) = last.between(0, at) {
                 self.insert(index, front);
-                self.len += front.count;
             }
             if let Some(back) = last.between(at, u32::MAX) {
                 tail.insert(0, back);
-                tail.len += back.count;
             }
         }
         tail

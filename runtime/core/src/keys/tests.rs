@@ -194,3 +194,8 @@ fn bytes_of_a_key_stand_for_whole_tokens() {
     assert_eq!(tokens(KeyKind::Pairs, 8 * 17 + 7), 17);
     assert_eq!(tokens(KeyKind::Digests, 32 * 2 + 31), 32);
 }
+
+#[test]
+fn a_node_is_no_larger_than_it_says() {
+    assert_eq!(size_of::<Node>(), 40);
+}
