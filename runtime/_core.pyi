@@ -572,9 +572,10 @@ class Core:
         number, its length and a checksum."""
 
     @staticmethod
-    def replay(journal: bytes) -> Core:
+    def replay(journal: bytes, *, policies: bool = False) -> Core:
         """Run a journal again from nothing. LogError, which names the piece, when one is missing,
-        cut or damaged, and when it was no journal."""
+        cut or damaged, and when it was no journal. A journal may name classes of somebody's own as
+        policies; BadArgument unless policies=True, which imports and calls them."""
 
 @final
 class Message:

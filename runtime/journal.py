@@ -2,7 +2,8 @@
 
 `python -m runtime.journal FILE` plays it again from nothing and prints the state_hash that comes
 out, which is the engine's at the end of the last piece that is whole. A crash may cut a piece off
-at the end, and that is said; a journal that lacks any other piece is refused.
+at the end, and that is said; a journal that lacks any other piece is refused. One that names
+policies of somebody's own is played only with `--policies`, since they are imported and called.
 """
 
 import sys
@@ -45,8 +46,10 @@ class JournalFile:
 
 
 def main(arguments: list[str]) -> int:
+    policies = arguments[:1] == ["--policies"]
+    arguments = arguments[policies:]
     if len(arguments) != 1:
-        print("usage: python -m runtime.journal FILE", file=sys.stderr)
+        print("usage: python -m runtime.journal [--policies] FILE", file=sys.stderr)
         return 2
     try:
         journal = Path(arguments[0]).read_bytes()
@@ -54,7 +57,7 @@ def main(arguments: list[str]) -> int:
         if end < len(journal):
             cut = f"piece {pieces + 1} is cut, and left out ({len(journal) - end} bytes)."
             print(f"{arguments[0]}: {cut}", file=sys.stderr)
-        core = Core.replay(journal[:end])
+        core = Core.replay(journal[:end], policies=policies)
         core.check()
     except OSError as error:
         print(f"Cannot read {arguments[0]}: {error.strerror}.", file=sys.stderr)

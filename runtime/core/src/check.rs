@@ -196,10 +196,6 @@ impl State {
             hold!(record.component as usize == component, "slot {slot} is of another component");
             Tier::ALL.iter().for_each(|t| copies[*t as usize] += record.has(*t) as u32);
             bad += record.bad.count_ones();
-            if self.shape(component) == Shape::Spot {
-                let held = self.spots.get(&slot).is_some_and(|spot| spot.locks > 0 || spot.leases != [0; 3]);
-                hold!(!record.is_gone() || held, "slot {slot} has no copies, and is still there");
-            }
         }
         let counted = (part.copies, part.bad);
         hold!((copies, bad) == counted, "node {id} counts copies {counted:?}, has {copies:?}, {bad} bad");

@@ -291,7 +291,7 @@ impl Core {
             position += run.count;
             (row.slot_from, row.pages, row.end_page) = (Some(run.first), Some(run.count), Some(position));
             (row.tier_to, row.component) = (Some(Tier::Device), Some(self.state.name_of(FULL)));
-            row.tokens = Some((run.count * self.state.page_size) as i64);
+            row.tokens = Some(self.state.tokens(run.count));
             let rest = digests.split_off(digests.len().min(run.count as usize));
             row.digests = std::mem::replace(&mut digests, rest);
             self.emit(row)?;

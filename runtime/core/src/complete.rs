@@ -40,6 +40,13 @@ impl Core {
         for slot in op.slots.iter().filter(|slot| self.torn.remove(&(id, **slot))) {
             result_of.insert(*slot, 0);
         }
+        // What was read from a copy that is known to be damaged is no copy.
+        let bad = |slot: &&u32| self.state.slots.get(**slot).is_some_and(|s| s.bad & from.bit() != 0);
+        for slot in op.slots.iter().filter(bad) {
+            result_of
+                .entry(*slot)
+                .and_modify(|result| *result = if *result == ARRIVED { 0 } else { *result });
+        }
         let mut row = Row::new(op.kind, Phase::Commit);
         row.detail = (!detail.is_empty()).then(|| detail.into());
         (row.op, row.receipt) = (Some(id), op.receipt);

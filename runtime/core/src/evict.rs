@@ -125,7 +125,7 @@ impl Core {
                 pages: Some(run.count),
                 end_page: Some(end),
                 tier_from: Some(tier),
-                tokens: Some((run.count * self.state.page_size) as i64),
+                tokens: Some(self.state.tokens(run.count)),
                 ..like.clone()
             };
             if last && like.reason == Reason::Pressure && self.was_not_admitted(node, component, tier) {
@@ -319,6 +319,12 @@ impl Core {
                     "lock {receipt} has reservations {open:?}, kept {:?}",
                     live.reservations
                 ));
+            }
+        }
+        for (id, _) in self.state.spots.iter() {
+            let gone = self.state.slots.get(*id).is_some_and(|slot| slot.node != NONE && slot.is_gone());
+            if gone && !self.is_spot_locked(*id) {
+                return Err(format!("slot {id} has no copies, and is still there"));
             }
         }
         for (id, node) in self.state.nodes.iter() {

@@ -215,7 +215,7 @@ impl Core {
         row.tokens = Some(asked as i64);
         row.pages = Some(pages);
         row.end_page = row.pages;
-        row.hit_tokens = Some(by_tier.map(|pages| (pages * self.state.page_size) as i64));
+        row.hit_tokens = Some(by_tier.map(|pages| self.state.tokens(pages)));
         row.reason = miss.reason;
         row.component = (!found.clipped_by.is_empty()).then_some(found.clipped_by);
         row.cause = (miss.lost_seq > 0).then_some(miss.lost_seq);

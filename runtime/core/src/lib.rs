@@ -25,6 +25,7 @@ pub mod families;
 pub mod faults;
 pub mod find;
 pub mod ghosts;
+mod guard;
 pub mod held;
 pub mod hints;
 pub mod journal;

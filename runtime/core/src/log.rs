@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::columns::{Envelope, encode};
+use crate::guard::guard;
 use crate::row::Row;
 
 /// Rows, each with the state's hash after it.
@@ -83,7 +84,10 @@ impl Log {
         drop(taken);
         let Origin { engine, epoch, wall_offset, .. } = (*self.origin).clone();
         let envelope = Envelope { engine, epoch, first, rows: rows.len(), dropped, state_hash };
-        let payload = encode(&rows, &envelope, wall_offset).map_err(|e| e.to_string())?;
+        let payload = guard(|| encode(&rows, &envelope, wall_offset).map_err(|e| e.to_string()));
+        let payload = payload.unwrap_or_else(Err).inspect_err(|_| {
+            lock(&self.written).dropped += rows.len() as u64;
+        })?;
         Ok(Some(Message { payload, first, rows: rows.len(), state_hash }))
     }
 

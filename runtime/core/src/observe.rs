@@ -157,7 +157,7 @@ impl Core {
         (row.slot_from, row.page_from, row.pages) = (Some(run.first), Some(block), Some(run.count));
         (row.end_page, row.tier_to) = (Some(end), Some(Tier::Device));
         row.component = Some(self.state.name_of(component));
-        row.tokens = (component == FULL).then(|| (run.count * self.state.page_size) as i64);
+        row.tokens = (component == FULL).then(|| self.state.tokens(run.count));
         row
     }
 

@@ -37,6 +37,7 @@ impl Replica {
         }
         let applied = rows.iter().filter(|row| row.seq >= next).try_for_each(|row| self.state.apply(row));
         self.state.touched.clear();
+        self.state.touched_spots.clear();
         let hash = self.state.hash();
         let fault = match applied {
             Err(fault) => fault,

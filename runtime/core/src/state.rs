@@ -92,6 +92,11 @@ impl State {
         mixer.finish()
     }
 
+    /// Tokens of so many pages.
+    pub fn tokens(&self, pages: u32) -> i64 {
+        pages as i64 * self.page_size as i64
+    }
+
     pub fn node(&self, id: u32) -> Result<&Node, String> {
         self.nodes.get(id).ok_or_else(|| format!("node {id} does not exist"))
     }

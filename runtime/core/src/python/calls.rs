@@ -1,15 +1,15 @@
 //! How a call reaches a core: one at a time, in the journal before it is done, and without a panic back.
 
 use std::cell::Cell;
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
 use super::core::PyCore;
-use super::guard::guard;
 use crate::command::{Command, Reply};
 use crate::core::Core;
+use crate::guard::guard;
 use crate::journal::Journal;
 use crate::refusal::{Answer, Refusal};
 
@@ -37,6 +37,11 @@ thread_local! {
 }
 
 impl PyCore {
+    pub(super) fn of(core: Core, journal: Option<Journal>) -> Self {
+        let asks_python = !core.may_fail.is_empty();
+        PyCore { key: core.key_kind(), asks_python, inner: Mutex::new(Inner { core, journal, fault: None }) }
+    }
+
     /// Lets go of the GIL while it waits: who has the lock may be a user's policy, which needs it.
     pub(super) fn inner(&self) -> Answer<MutexGuard<'_, Inner>> {
         if RUNNING.get() {

@@ -13,7 +13,6 @@ use super::answers::{
 use super::calls::Inner;
 use super::component::PyComponent;
 use super::errors::bad_argument;
-use super::guard::guard;
 use super::keyframe::keyframe_slice;
 use super::list::List;
 use super::log::PyLog;
@@ -24,6 +23,7 @@ use super::words;
 use crate::command::{Command, Note, Reply};
 use crate::config::{ComponentConfig, Config};
 use crate::core::Core;
+use crate::guard::guard;
 use crate::held;
 use crate::journal::Journal;
 use crate::names::{FamilyName, KeyKind, Kind, Phase};
@@ -31,7 +31,9 @@ use crate::refusal::Refusal;
 
 #[pyclass(frozen, subclass, module = "runtime._core", name = "Core")]
 pub struct PyCore {
-    key: KeyKind,
+    pub(super) key: KeyKind,
+    /// A policy of the user's own may run in the middle of a command.
+    pub(super) asks_python: bool,
     pub(super) inner: Mutex<Inner>,
 }
 
@@ -127,7 +129,7 @@ impl PyCore {
         };
         let journal = journal.then(|| Journal::new(&config));
         let core = Core::new(config, &mut make_policy)?;
-        Ok(PyCore { key, inner: Mutex::new(Inner { core, journal, fault: None }) })
+        Ok(PyCore::of(core, journal))
     }
 
     fn open_namespace(&self, now: i64, name: Text<'_>) -> PyResult<u64> {
@@ -184,7 +186,12 @@ impl PyCore {
     ) -> PyResult<PyMatch> {
         let tokens = Tokens::read(tokens, self.key)?;
         let (session, request) = (Cow::Borrowed(&*session), Cow::Borrowed(&*request));
-        expect!(self, now, Match, Command::Look { session, request, namespace, skip, key: tokens.as_cow() })
+        expect!(
+            self,
+            now,
+            Match,
+            Command::Look { session, request, namespace, skip, key: tokens.view(self.asks_python) }
+        )
     }
 
     #[pyo3(signature = (now, session, request, tokens, *, grid = 1, skip = 0, namespace = 0))]
@@ -205,7 +212,7 @@ impl PyCore {
             self,
             now,
             Match,
-            Command::Acquire { session, request, namespace, skip, key: tokens.as_cow(), grid }
+            Command::Acquire { session, request, namespace, skip, key: tokens.view(self.asks_python), grid }
         )
     }
 
@@ -265,7 +272,12 @@ impl PyCore {
         skip: u32,
     ) -> PyResult<PyCommit> {
         let tokens = Tokens::read(tokens, self.key)?;
-        expect!(self, now, Commit, Command::Commit { op, key: tokens.as_cow(), skip, start, pages })
+        expect!(
+            self,
+            now,
+            Commit,
+            Command::Commit { op, key: tokens.view(self.asks_python), skip, start, pages }
+        )
     }
 
     #[pyo3(signature = (now, receipt, tokens, start, blocks, *, skip = 0, component = Text::from("full")))]
@@ -286,7 +298,14 @@ impl PyCore {
             self,
             now,
             Commit,
-            Command::Observe { receipt, key: tokens.as_cow(), skip, start, blocks: blocks.0, component }
+            Command::Observe {
+                receipt,
+                key: tokens.view(self.asks_python),
+                skip,
+                start,
+                blocks: blocks.0,
+                component
+            }
         )
     }
 
@@ -539,9 +558,16 @@ impl PyCore {
     }
 
     #[staticmethod]
-    fn replay(journal: &[u8]) -> PyResult<Self> {
-        let core = guard(|| Core::replay(journal, &mut make_policy))
-            .unwrap_or_else(|panic| Err(Refusal::Log(panic)))?;
-        Ok(PyCore { key: core.key_kind(), inner: Mutex::new(Inner { core, journal: None, fault: None }) })
+    #[pyo3(signature = (journal, *, policies = false))]
+    fn replay(journal: &[u8], policies: bool) -> PyResult<Self> {
+        let mut make = |name: &str| match name.contains(':') && !policies {
+            true => Err(Refusal::BadArgument(format!(
+                "the journal names the policy {name:?}, which would be imported and called; pass policies=True if you trust it"
+            ))),
+            false => make_policy(name),
+        };
+        let core =
+            guard(|| Core::replay(journal, &mut make)).unwrap_or_else(|panic| Err(Refusal::Log(panic)))?;
+        Ok(PyCore::of(core, None))
     }
 }

@@ -7,8 +7,8 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
 use super::answers::{PyPoolInfo, PySessionInfo};
-use super::guard::guard;
 use super::keyframe::keyframe_slice;
+use crate::guard::guard;
 use crate::log::Log;
 use crate::refusal::{Answer, Refusal};
 use crate::replica::Replica;

@@ -5,7 +5,6 @@ mod calls;
 mod component;
 mod core;
 mod errors;
-mod guard;
 mod keyframe;
 mod list;
 mod log;
@@ -70,7 +69,7 @@ fn whole_pieces(journal: &[u8]) -> PyResult<(usize, usize)> {
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    guard::quiet_panics();
+    crate::guard::quiet_panics();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("SCHEMA", SCHEMA.to_vec())?;
     module.add("KINDS", Kind::ALL.iter().map(|k| k.name()).collect::<Vec<_>>())?;

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::fmt::Display;
 
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
 
@@ -140,7 +142,7 @@ impl PythonPolicy {
         }
     }
 
-    /// None when it has no say any more, or has just lost it.
+    /// None when it has no say any more, has just lost it, or was interrupted.
     fn ask<T>(
         &mut self,
         method: &str,
@@ -149,10 +151,15 @@ impl PythonPolicy {
         if self.fault.is_some() {
             return None;
         }
-        let answer = Python::attach(|py| {
-            call(self.object.bind(py))
-                .unwrap_or_else(|error| Err(format!("raised {:.MOST_SHOWN$}", error.to_string())))
-        });
+        let answer = Python::attach(|py| match call(self.object.bind(py)) {
+            Ok(answer) => Some(answer),
+            Err(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => {
+                // Meant for whoever called the core: it comes again when the command has ended.
+                unsafe { ffi::PyErr_SetInterrupt() };
+                None
+            }
+            Err(error) => Some(Err(format!("raised {:.MOST_SHOWN$}", error.to_string()))),
+        })?;
         answer.map_err(|why| self.fault = Some(format!("{method} {why}"))).ok()
     }
 

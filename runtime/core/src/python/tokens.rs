@@ -55,8 +55,9 @@ impl Tokens {
         }
     }
 
-    pub fn as_cow(&self) -> Cow<'_, [u8]> {
-        Cow::Borrowed(self.as_bytes())
+    /// The same; a copy where something else may run in between and write to it.
+    pub fn view(&self, interrupted: bool) -> Cow<'_, [u8]> {
+        if interrupted { self.as_bytes().to_vec().into() } else { self.as_bytes().into() }
     }
 }
 

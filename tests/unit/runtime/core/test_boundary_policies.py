@@ -101,7 +101,9 @@ def test_a_policy_that_fails_is_named_once_in_the_log_and_to_whoever_asks(name, 
     assert said == ["full", "device", path, "raised", why]
     replica = Replica()
     assert replica.fold(message.payload) == d.core.state_hash()
-    again = Core.replay(d.core.journal())
+    with pytest.raises(BadArgument, match="pass policies=True"):
+        Core.replay(d.core.journal())
+    again = Core.replay(d.core.journal(), policies=True)
     assert (again.state_hash(), again.seq()) == (d.core.state_hash(), d.core.seq())
     assert again.policy_faults() == d.core.policy_faults()
 

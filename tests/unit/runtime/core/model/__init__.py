@@ -73,7 +73,8 @@ An observed device
   there, as those observed, hold nothing else from then on, before anything else is seen to. Pages
   that are being loaded into are refused. restore without `into` is refused.
 - The first belief about a page stays; a second block for it is a duplicate.
-- What is forgotten while it is read or loaded did not arrive, whatever its completion says.
+- What is forgotten while it is read or loaded did not arrive, whatever its completion says; nor
+  did what was read from a copy that has been found damaged meanwhile.
 - Of components other than full only pages known already can be observed; their new slots count as
   healed.
 """

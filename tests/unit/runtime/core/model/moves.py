@@ -192,7 +192,7 @@ class Moves(Holds):
         self.moves.remove(move)
         arrived = []
         for slot, result in zip(move.slots, results, strict=True):
-            came = result == 1 and slot not in move.void
+            came = result == 1 and slot not in move.void and move.source not in slot.bad
             if came and not move.draining:
                 self.settle_copy(slot, move)
                 arrived.append(slot)
