@@ -288,8 +288,9 @@ class Core:
     then (see `policy_faults`). move_timeout: ns that a move may take before it is given up; 0 for
     ever. defer_digests: make digests when somebody asks for them; by default at a page size of 1.
     pin_share: largest share of a tier that leases may hold. ghosts: lost pages remembered for
-    `reason`. log_rows: rows kept for the drain; when nobody drains, the oldest are dropped and
-    counted. 0: there is no log.
+    `reason`. log_rows: rows kept for the drain, and as many again that a drain has begun to hand
+    out; when nobody drains, the oldest of the others are dropped and
+    counted. 0: there is no log. journal: keep every command until it is drained, without limit.
     """
 
     def __init__(
@@ -380,7 +381,7 @@ class Core:
         """One more lock on what a lock holds; returns its own receipt. Counts as a use."""
 
     def release(self, now: int, receipt: int) -> None:
-        """Give a lock back, exactly once. Its reservation, when one is open, ends as aborted."""
+        """Give a lock back, exactly once. Its reservations that are open end as aborted."""
 
     def restore(self, now: int, receipt: int, into: Sequence[int] | None = None) -> Restore:
         """Start what is needed to bring the locked path to the device: prefetch for pages that only

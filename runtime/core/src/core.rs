@@ -1,6 +1,6 @@
 //! The live core: decides, writes rows, and keeps the indexes beside the state. The commands themselves are
-//! in namespaces, sessions, find, locks, reserve, commit, observe, moves, restore, complete, leases and hints; this
-//! file has what they share.
+//! in namespaces, sessions, find, held, locks, reserve, commit, observe, moves, restore, complete, leases and hints;
+//! this file has what they share, and evict what makes room.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -191,6 +191,9 @@ impl Core {
         let (nodes, spots) = (std::mem::take(&mut state.touched), std::mem::take(&mut state.touched_spots));
         for node in &nodes {
             self.order.refresh_node(state, self.now, *node, change);
+            if state.nodes.get(*node).is_none() {
+                self.users.forget(*node);
+            }
         }
         let used = row.receipt.filter(|_| !spots.is_empty()).and_then(|id| state.receipts.get(&id));
         for slot in &spots {
@@ -229,7 +232,7 @@ impl Core {
         self.state.slots.get(slot).and_then(|s| self.user(s.node))
     }
 
-    /// The path to `node` has been used by `session`, from the root or only in its last node.
+    /// The path to `node` has been used by `session`.
     pub(crate) fn set_user(&mut self, node: u32, session: &Option<Arc<str>>) {
         let path = self.state.upward(node).map(|(id, _)| id);
         let open = || self.state.sessions.number(&**session.as_ref()?);

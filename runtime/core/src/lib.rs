@@ -1,10 +1,10 @@
 //! The heart of kvctl: a deterministic state machine that decides where the pages of a KV cache live.
 //!
 //! Commands go in, actions and rows of the log come out; somebody else moves the bytes. No I/O, no clock, no
-//! tensor, no random number. Read in this order: `families` (how kinds of state differ), `records` and `slots` (what
-//! there is), `apply` (what a row does to it), `core` and `evict` (how decisions become rows), then the commands:
-//! `namespaces`, `sessions`, `find`, `miss`, `held`, `locks`, `reserve`, `commit`, `observe`, `moves`, `restore`, `complete`, `leases`,
-//! `hints`.
+//! tensor, no random number. Read in this order: `families` (how kinds of state differ), `records`, `slot` and `slots`
+//! (what there is), `apply` (what a row does to it), `core` and `evict` (how decisions become rows), then the commands:
+//! `namespaces`, `sessions`, `find`, `miss`, `held`, `locks`, `reserve`, `commit`, `observe`, `moves`, `restore`,
+//! `complete`, `leases`, `hints`; and what is kept of them: `log`, `journal`, `keyframe`.
 
 pub mod apply;
 pub mod arena;

@@ -3,7 +3,7 @@
 
 use std::ops::Deref;
 
-use crate::mixer::fold;
+use crate::mixer::mix;
 use crate::runs::Run;
 
 #[derive(Clone, Debug, Default)]
@@ -57,7 +57,7 @@ impl Deref for Members {
 }
 
 fn term(slot: u32) -> u64 {
-    fold(fold(slot as u64, 0xD6E8_FEB8_6659_FD93), 0xE703_7ED1_A0B4_28DB)
+    mix(slot as u64, 0, 9) as u64
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::core::{Core, Prompt};
-use crate::digest::{Digest, page_digest};
+use crate::digest::page_digest;
 use crate::find::{Ask, Found, Path};
 use crate::names::{Kind, Reason};
 use crate::records::FULL;
@@ -52,8 +52,11 @@ impl Core {
             return Miss::plain(Reason::PendingWrite);
         }
         if !self.config.defer_digests && !self.ghosts.is_empty() {
-            let digest =
-                page_digest(self.config.key, &self.path_digest(&found.path), &rest[..self.keys.width()]);
+            let digest = page_digest(
+                self.config.key,
+                &self.digest_at(found.path.end(), found.path.pages),
+                &rest[..self.keys.width()],
+            );
             if let Some((seq, why)) = self.ghosts.find(&digest) {
                 return lost(seq, why);
             }
@@ -84,14 +87,6 @@ impl Core {
 
     fn prompt(&self, session: &str) -> Option<&Prompt> {
         self.prompts.get(self.state.sessions.number(session)?)?.as_ref()
-    }
-
-    fn path_digest(&self, path: &Path) -> Digest {
-        if path.pages == 0 {
-            let namespace = self.state.nodes.get(path.root).map_or(0, |n| n.namespace);
-            return self.root_digests.get(namespace as usize).copied().unwrap_or_default();
-        }
-        self.digest_at(path.end(), path.pages)
     }
 
     /// What the session, or the one that spawned it, had at the place where this path leaves the tree.

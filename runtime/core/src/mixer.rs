@@ -1,7 +1,5 @@
 //! Hashing records into a sum: order does not matter, and a change costs two terms.
 
-use crate::digest::Digest;
-
 /// Hash of one record, to be summed with all others: order does not matter, and a change costs two terms.
 pub struct Mixer {
     a: u64,
@@ -19,13 +17,6 @@ impl Mixer {
     pub fn word(&mut self, word: u64) {
         self.a = fold(self.a ^ word, 0xD6E8_FEB8_6659_FD93);
         self.b = fold(self.b.wrapping_add(word).rotate_left(23), 0xA076_1D64_78BD_642F);
-    }
-
-    /// Half of it is as good as all of it here, and being a hash already it needs no step for each word.
-    pub fn digest(&mut self, digest: &Digest) {
-        let (head, _) = digest.as_chunks::<8>();
-        self.word(u64::from_le_bytes(head[0]));
-        self.b ^= u64::from_le_bytes(head[1]);
     }
 
     pub fn text(&mut self, text: &str) {
@@ -58,20 +49,26 @@ fn short_word(bytes: &[u8]) -> u64 {
 /// Two words and a number of what they belong to, well mixed: a hash of something small and frequent.
 #[inline]
 pub fn mix(x: u64, y: u64, whose: u64) -> u128 {
-    let a = fold(fold(whose ^ x, 0xD6E8_FEB8_6659_FD93) ^ y, 0xE703_7ED1_A0B4_28DB);
-    let b =
-        fold(fold(whose.wrapping_add(x).rotate_left(23), 0xA076_1D64_78BD_642F) ^ y, 0x8EBC_6AF0_9C88_C6E3);
+    let (a, b) = lanes(x, y, whose);
     (a as u128) << 64 | b as u128
 }
 
 /// The same of three words.
 #[inline]
 pub fn mix3(x: u64, y: u64, z: u64, whose: u64) -> u128 {
-    let (a, b) = (whose ^ x, whose.wrapping_add(x).rotate_left(23));
-    let a = fold(fold(a, 0xD6E8_FEB8_6659_FD93) ^ y, 0xE703_7ED1_A0B4_28DB);
-    let b = fold(fold(b, 0xA076_1D64_78BD_642F) ^ y, 0x8EBC_6AF0_9C88_C6E3);
+    let (a, b) = lanes(x, y, whose);
     let (a, b) = (fold(a ^ z, 0xA076_1D64_78BD_642F), fold(b ^ z, 0xD6E8_FEB8_6659_FD93));
     (a as u128) << 64 | b as u128
+}
+
+/// Two hashes. In one of them `x` is turned: else a bit could change places between `x` and `whose`, and neither
+/// would tell.
+#[inline(always)]
+fn lanes(x: u64, y: u64, whose: u64) -> (u64, u64) {
+    let (a, b) = (whose ^ x.rotate_left(29), whose.wrapping_add(x).rotate_left(23));
+    let a = fold(fold(a, 0xD6E8_FEB8_6659_FD93) ^ y, 0xE703_7ED1_A0B4_28DB);
+    let b = fold(fold(b, 0xA076_1D64_78BD_642F) ^ y, 0x8EBC_6AF0_9C88_C6E3);
+    (a, b)
 }
 
 /// High and low half of the product, folded (the mixing step of wyhash). `| 1` keeps zero from absorbing.
@@ -92,6 +89,8 @@ mod tests {
             for y in 0..40 {
                 for whose in 0..40 {
                     assert!(seen.insert(mix(x << 32, y, whose)));
+                    assert!(seen.insert(mix(x | 1 << 20, y, whose)));
+                    assert!(seen.insert(mix3(x | 1 << 20, y, 41, whose)));
                     assert!(seen.insert(mix3(x << 32, y, 41, whose)));
                     assert!(seen.insert(mix3(x << 32, 41, y, whose)));
                 }

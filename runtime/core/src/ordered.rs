@@ -60,7 +60,7 @@ impl<T: Ord + Copy> Ordered<T> {
         let (bound, at_end) = (*bound, at == chunk.len());
         if chunk.len() < MOST {
             if chunk.len() == chunk.capacity() {
-                chunk.reserve_exact(MOST.min(chunk.len().max(4)));
+                chunk.reserve_exact((MOST - chunk.len()).min(chunk.len().max(4)));
             }
             chunk.insert(at, item);
         } else if at_end && last == Some(bound) {

@@ -1,4 +1,4 @@
-//! What the state is made of, beside its slots. Everything that `mix` names is in the hash; the rest is counted
+//! What the state is made of, beside its slots. Everything that `mix` and `often` name is in the hash; the rest is counted
 //! from it and proven by `check`.
 
 use std::sync::Arc;
@@ -144,11 +144,11 @@ impl Record for Node {
         let mut sum = mix3(pair(self.locks, self.sessions), self.last_use as u64, used, whose);
         if self.leases != [0; 3] {
             let [device, host, storage] = self.leases;
-            sum = sum.wrapping_add(mix(pair(device, host), pair(storage, 1), whose));
+            sum = sum.wrapping_add(mix(pair(device, host), pair(storage, 0x11), whose));
         }
         if (self.priority, self.returns_at) != (0, 0) {
             let at = self.returns_at as u64;
-            sum = sum.wrapping_add(mix(at, pair(self.priority as u32, 2), whose));
+            sum = sum.wrapping_add(mix(at, pair(self.priority as u32, 0x12), whose));
         }
         sum
     }

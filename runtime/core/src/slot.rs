@@ -107,7 +107,7 @@ impl Slot {
         self.here |= tier.bit();
     }
 
-    /// Neither there nor on its way any more. Whether that was all there was.
+    /// Neither there nor on its way any more. Where it was the last, `row` took it.
     pub fn drop_copy(&mut self, tier: Tier, row: u64, why: Reason) {
         self.here &= !tier.bit();
         self.coming &= !tier.bit();

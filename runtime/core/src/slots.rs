@@ -285,7 +285,7 @@ impl Sums {
     #[inline(always)]
     fn copies(&mut self, slot: &Slot, whose: u64, tiers: &[Tier], put: impl Fn(u128, u128) -> u128) {
         if let Some((row, why)) = slot.lost() {
-            self.owned = put(self.owned, mix(row, why as u64, whose ^ 1));
+            self.owned = put(self.owned, mix(row, (why as u64) << 8 | 5, whose));
         }
         for tier in tiers {
             let Some(term) = slot.copy_term(whose, *tier) else { continue };

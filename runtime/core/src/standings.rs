@@ -184,6 +184,10 @@ impl<S: Kept> Standings for By<S> {
     }
 
     fn catch_up(&mut self) {
+        // Draining what was large once costs its size.
+        if self.late.is_empty() {
+            return;
+        }
         for (item, place) in self.late.drain() {
             if let Some(candidate) = self.candidates.get(item) {
                 let side = &mut self.sides[candidate.side.index()];

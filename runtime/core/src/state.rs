@@ -82,7 +82,7 @@ impl State {
     }
 
     pub(crate) fn config_hash(&self) -> u128 {
-        let mut mixer = Mixer::new(8, self.page_size as u64);
+        let mut mixer = Mixer::new(9, self.page_size as u64);
         for (component, pools) in self.components.iter().zip(&self.pools) {
             mixer.word((component.kind as u64) << 32 | component.number as u64);
             pools

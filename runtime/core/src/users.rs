@@ -1,4 +1,5 @@
-//! Who used each node last. A name is kept once, and as long as a node has it: its session may be closed by then.
+//! Who used each node last. A name is kept once while its session is open, and as long as a node has
+//! it: the session may be closed by then.
 
 use std::sync::Arc;
 
@@ -53,6 +54,13 @@ impl Users {
         };
         self.give(first, user);
         nodes.for_each(|node| self.give(node, user));
+    }
+
+    /// A node is gone.
+    pub fn forget(&mut self, node: u32) {
+        if self.of.get(node).is_some_and(|user| *user != NOBODY) {
+            self.give(node, NOBODY);
+        }
     }
 
     /// `head` was split off `tail`.

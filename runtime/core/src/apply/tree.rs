@@ -213,7 +213,8 @@ impl State {
             if !self.slot(slot)?.is_gone() {
                 return Err(format!("slot {slot} still has copies"));
             }
-            if self.spots.remove(&slot).is_some_and(|spot| spot.locks > 0 || spot.leases != [0; 3]) {
+            let Some(spot) = self.spots.remove(&slot) else { continue };
+            if spot.locks > 0 || spot.leases != [0; 3] {
                 return Err(format!("slot {slot} is still held"));
             }
             self.touched_spots.push(slot);

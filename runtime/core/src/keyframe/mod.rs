@@ -23,7 +23,7 @@ use crate::wire::Wire;
 use encoding::{Header, put_slot};
 
 /// The last byte is the version.
-const MAGIC: &[u8; 8] = b"kvkeyf\x00\x01";
+const MAGIC: &[u8; 8] = b"kvkeyf\x00\x02";
 
 /// What a record takes at most in the usual case. A slice of so many bytes for each record ends early, so that a
 /// few records with long lists cost no more than many short ones.

@@ -99,7 +99,7 @@ pub enum Recency {
     None,
     /// Among the same `first`, the earlier last use goes first.
     Within,
-    /// The earlier last use goes first: it is the score, all of it.
+    /// The earlier last use goes first: it is the score, all of it, and `on_victim` is not asked.
     Whole,
 }
 
