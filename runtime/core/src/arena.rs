@@ -3,7 +3,7 @@
 use crate::bitmap::Bitmap;
 use crate::mixer::Mixer;
 use crate::runs::Run;
-use crate::snapshot::Snapshot;
+use crate::snapshot::Frozen;
 
 const CHUNK: usize = 1024;
 
@@ -13,7 +13,7 @@ pub trait Record {
     fn mix(&self, mixer: &mut Mixer);
 
     /// What changes much more often than the rest and is not in `mix`: a term of its own, to be added.
-    fn often(&self, _whose: u64) -> u128 {
+    fn use_term(&self, _whose: u64) -> u128 {
         0
     }
 }
@@ -48,12 +48,12 @@ pub struct Arena<T> {
     ids: Bitmap,
     /// Wrapping sum of the hashes of all records.
     hash: u128,
-    snapshot: Option<Box<Snapshot<Entry<T>>>>,
+    frozen: Frozen<Entry<T>>,
 }
 
 impl<T> Default for Arena<T> {
     fn default() -> Self {
-        Arena { chunks: Vec::new(), ids: Bitmap::default(), hash: 0, snapshot: None }
+        Arena { chunks: Vec::new(), ids: Bitmap::default(), hash: 0, frozen: Frozen::default() }
     }
 }
 
@@ -133,14 +133,14 @@ impl<T: Record + Clone> Arena<T> {
         Some(result)
     }
 
-    /// Change only what is in `Record::often`.
-    pub fn update_often(&mut self, id: u32, change: impl FnOnce(&mut T)) -> Option<()> {
+    /// Change only what is in `Record::use_term`.
+    pub fn update_use(&mut self, id: u32, change: impl FnOnce(&mut T)) -> Option<()> {
         self.keep(id);
         let entry = self.chunks.get_mut(id as usize / CHUNK)?.get_mut(id as usize % CHUNK)?;
         let (record, whose) = (entry.record.as_mut()?, whose(id, entry.generation));
-        let before = record.often(whose);
+        let before = record.use_term(whose);
         change(record);
-        self.hash = self.hash.wrapping_sub(before).wrapping_add(record.often(whose));
+        self.hash = self.hash.wrapping_sub(before).wrapping_add(record.use_term(whose));
         Some(())
     }
 
@@ -163,8 +163,7 @@ impl<T: Record + Clone> Arena<T> {
 
     /// Keep what there is now for `read_frozen`, whatever changes meanwhile. Returns how many numbers that is.
     pub fn freeze(&mut self) -> u32 {
-        let snapshot = Snapshot::new(&self.chunks, |entry| entry.generation > 0);
-        self.snapshot.insert(Box::new(snapshot)).count()
+        self.frozen.begin(&self.chunks, |entry| entry.generation > 0)
     }
 
     /// Look at what the next numbers had, at most `most`, or until `visit` says that it is enough. Returns how many,
@@ -174,14 +173,8 @@ impl<T: Record + Clone> Arena<T> {
         most: usize,
         mut visit: impl FnMut(Life, Option<&T>) -> bool,
     ) -> (usize, bool) {
-        let Some(snapshot) = &mut self.snapshot else { return (0, true) };
         let mut entry = |e: &Entry<T>| visit(Life::new(e.generation, e.record.is_some()), e.record.as_ref());
-        let looked = snapshot.read(&self.chunks, most, &mut entry);
-        let all = snapshot.is_read();
-        if all {
-            self.snapshot = None;
-        }
-        (looked, all)
+        self.frozen.read(&self.chunks, most, &mut entry)
     }
 
     /// What `read_frozen` has read, in another arena. False when the number cannot have had it.
@@ -196,11 +189,7 @@ impl<T: Record + Clone> Arena<T> {
 
     /// A number's entry is about to change.
     fn keep(&mut self, id: u32) {
-        if let Some(snapshot) = &mut self.snapshot
-            && let Some(chunk) = self.chunks.get(id as usize / CHUNK)
-        {
-            snapshot.keep(id, chunk);
-        }
+        self.frozen.keep(id, &self.chunks);
     }
 
     fn entry(&self, id: u32) -> Option<&Entry<T>> {
@@ -212,7 +201,7 @@ fn digest<T: Record>(id: u32, generation: u32, record: &T) -> u128 {
     let whose = whose(id, generation);
     let mut mixer = Mixer::new(T::TAG, whose);
     record.mix(&mut mixer);
-    mixer.finish().wrapping_add(record.often(whose))
+    mixer.finish().wrapping_add(record.use_term(whose))
 }
 
 fn whose(id: u32, generation: u32) -> u64 {

@@ -11,7 +11,7 @@ use crate::slots::Slot;
 pub type DeviceRun = (u32, u32, u32);
 
 /// (generation << 32 | slot, page in the tier's pool, position, digest)
-pub type Copy = (u64, u32, u32, Digest);
+pub type Resident = (u64, u32, u32, Digest);
 
 impl Core {
     pub fn table(&self, receipt: u64, component: usize) -> Answer<Vec<DeviceRun>> {
@@ -29,7 +29,7 @@ impl Core {
     }
 
     /// The locked path's copies on the device, gaps or not; of a spot component, the held ones.
-    pub fn copies(&self, receipt: u64, component: usize) -> Answer<Vec<Copy>> {
+    pub fn copies(&self, receipt: u64, component: usize) -> Answer<Vec<Resident>> {
         let node = self.receipt_node(receipt)?;
         let held = self.state.receipts.get(&receipt).map(|r| r.spots.as_slice()).unwrap_or_default();
         let spot = self.state.shape(component) == Shape::Spot;
@@ -39,7 +39,7 @@ impl Core {
     }
 
     /// Every settled copy in a tier; with `session`, only those on its path.
-    pub fn resident(&self, tier: Tier, session: Option<&str>, component: usize) -> Answer<Vec<Copy>> {
+    pub fn resident(&self, tier: Tier, session: Option<&str>, component: usize) -> Answer<Vec<Resident>> {
         let node = match session {
             Some(name) => Some(self.session_path(&self.known(name)?).0),
             None => None,
@@ -54,7 +54,7 @@ impl Core {
         })
     }
 
-    fn copy(&self, id: u32, slot: &Slot, tier: Tier) -> Copy {
+    fn copy(&self, id: u32, slot: &Slot, tier: Tier) -> Resident {
         (self.state.slots.owner(id), slot.page(tier), slot.position, self.digest_of(id))
     }
 

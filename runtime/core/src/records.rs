@@ -1,4 +1,4 @@
-//! What the state is made of, beside its slots. Everything that `mix` and `often` name is in the hash; the rest is counted
+//! What the state is made of, beside its slots. Everything that `mix` and `use_term` name is in the hash; the rest is counted
 //! from it and proven by `check`.
 
 use std::sync::Arc;
@@ -138,7 +138,7 @@ impl Record for Node {
     }
 
     /// Who holds it, and its use.
-    fn often(&self, whose: u64) -> u128 {
+    fn use_term(&self, whose: u64) -> u128 {
         let pair = |a: u32, b: u32| (a as u64) << 32 | b as u64;
         let used = pair(self.uses, self.retains << 1 | self.superseded as u32);
         let mut sum = mix3(pair(self.locks, self.sessions), self.last_use as u64, used, whose);

@@ -10,7 +10,7 @@ use crate::names::Tier;
 use crate::records::NONE;
 use crate::runs::Run;
 pub use crate::slot::Slot;
-use crate::snapshot::Snapshot;
+use crate::snapshot::Frozen;
 
 const CHUNK: usize = 1024;
 /// No row is about more slots than this.
@@ -38,7 +38,7 @@ pub struct Slots {
     chunks: Vec<Vec<Entry>>,
     ids: Bitmap,
     sums: Sums,
-    snapshot: Option<Box<Snapshot<Entry>>>,
+    frozen: Frozen<Entry>,
 }
 
 impl Slots {
@@ -152,7 +152,7 @@ impl Slots {
     /// done to each: the sums stay in registers.
     #[inline(always)]
     fn each(&mut self, run: Run, mut change: impl FnMut(u32, &mut Entry, &mut Sums)) {
-        if self.snapshot.is_some() {
+        if self.frozen.is_on() {
             run.iter().for_each(|id| self.keep(id));
         }
         let mut sums = self.sums;
@@ -218,8 +218,7 @@ impl Slots {
 
     /// See `Arena::freeze`, `Arena::read_frozen` and `Arena::restore`.
     pub fn freeze(&mut self) -> u32 {
-        let snapshot = Snapshot::new(&self.chunks, |entry| entry.life > 0);
-        self.snapshot.insert(Box::new(snapshot)).count()
+        self.frozen.begin(&self.chunks, |entry| entry.life > 0)
     }
 
     pub fn read_frozen(
@@ -227,14 +226,8 @@ impl Slots {
         most: usize,
         mut visit: impl FnMut(Life, Option<&Slot>) -> bool,
     ) -> (usize, bool) {
-        let Some(snapshot) = &mut self.snapshot else { return (0, true) };
         let mut entry = |e: &Entry| visit(Life(e.life), e.alive().then_some(&e.slot));
-        let looked = snapshot.read(&self.chunks, most, &mut entry);
-        let all = snapshot.is_read();
-        if all {
-            self.snapshot = None;
-        }
-        (looked, all)
+        self.frozen.read(&self.chunks, most, &mut entry)
     }
 
     pub fn restore(&mut self, id: u32, life: Life, slot: Option<Slot>) -> bool {
@@ -249,11 +242,7 @@ impl Slots {
     /// A number's entry is about to change.
     #[inline]
     fn keep(&mut self, id: u32) {
-        if let Some(snapshot) = &mut self.snapshot
-            && let Some(chunk) = self.chunks.get(id as usize / CHUNK)
-        {
-            snapshot.keep(id, chunk);
-        }
+        self.frozen.keep(id, &self.chunks);
     }
 
     fn entry(&self, id: u32) -> Option<&Entry> {

@@ -5,11 +5,57 @@ use crate::chunks::Chunks;
 
 /// Entries that are saved together: few, since a path's nodes are scattered, and each saves its neighbours too; not
 /// one by one, since an eviction's slots are not.
-pub const BLOCK: usize = 16;
+const BLOCK: usize = 16;
+
+/// Where a store has its snapshot, while one is being read.
+#[derive(Clone, Debug)]
+pub struct Frozen<E>(Option<Box<Snapshot<E>>>);
+
+impl<E> Default for Frozen<E> {
+    fn default() -> Self {
+        Frozen(None)
+    }
+}
+
+impl<E: Clone> Frozen<E> {
+    /// `used`: whether an entry has ever held anything. Returns how many numbers there are.
+    pub fn begin(&mut self, chunks: &[Vec<E>], used: impl Fn(&E) -> bool) -> u32 {
+        self.0.insert(Box::new(Snapshot::new(chunks, used))).count
+    }
+
+    pub fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Entry `id` is about to change.
+    #[inline]
+    pub fn keep(&mut self, id: u32, chunks: &[Vec<E>]) {
+        if let Some(snapshot) = &mut self.0 {
+            snapshot.keep(id, chunks);
+        }
+    }
+
+    /// Look at the next entries, at most `most`, or until `visit` says that it is enough. Returns how many, and
+    /// whether that was all; then it ends.
+    pub fn read(
+        &mut self,
+        chunks: &[Vec<E>],
+        most: usize,
+        visit: &mut impl FnMut(&E) -> bool,
+    ) -> (usize, bool) {
+        let Some(snapshot) = &mut self.0 else { return (0, true) };
+        let looked = snapshot.read(chunks, most, visit);
+        let all = snapshot.is_read();
+        if all {
+            self.0 = None;
+        }
+        (looked, all)
+    }
+}
 
 /// Of entries found by number, in chunks that never move and whose length is a multiple of `BLOCK`.
 #[derive(Clone, Debug)]
-pub struct Snapshot<E> {
+struct Snapshot<E> {
     /// Entries there were, and how many of them have been read, in order.
     count: u32,
     read: u32,
@@ -17,42 +63,30 @@ pub struct Snapshot<E> {
 }
 
 impl<E: Clone> Snapshot<E> {
-    /// `used`: whether an entry has ever held anything. The last ones that have not are left out.
-    pub fn new(chunks: &[impl AsRef<[E]>], used: impl Fn(&E) -> bool) -> Self {
-        let (last, before) =
-            chunks.split_last().map_or((&[][..], 0), |(last, rest)| (last.as_ref(), rest.len()));
+    /// The last entries that have never held anything are left out.
+    fn new(chunks: &[Vec<E>], used: impl Fn(&E) -> bool) -> Self {
+        let (last, before) = chunks.split_last().map_or((&[][..], 0), |(last, rest)| (last, rest.len()));
         let in_last = last.iter().rposition(used).map_or(0, |at| at + 1);
         let count = (before * last.len() + in_last) as u32;
         Snapshot { count, read: 0, saved: Chunks::default() }
     }
 
-    pub fn count(&self) -> u32 {
-        self.count
-    }
-
-    /// Entry `id` of `chunk` is about to change.
-    pub fn keep(&mut self, id: u32, chunk: &[E]) {
+    fn keep(&mut self, id: u32, chunks: &[Vec<E>]) {
         if id < self.read || id >= self.count {
             return;
         }
-        let at = id as usize % chunk.len() / BLOCK * BLOCK;
+        let size = chunks.first().map_or(1, Vec::len);
+        let (chunk, at) = (&chunks[id as usize / size], id as usize % size / BLOCK * BLOCK);
         self.saved.entry(id / BLOCK as u32).get_or_insert_with(|| chunk[at..at + BLOCK].into());
     }
 
-    /// Look at the next entries, at most `most`, or until `visit` says that it is enough. Returns how many.
-    pub fn read(
-        &mut self,
-        chunks: &[impl AsRef<[E]>],
-        most: usize,
-        visit: &mut impl FnMut(&E) -> bool,
-    ) -> usize {
-        let size = chunks.first().map_or(1, |chunk| chunk.as_ref().len());
+    fn read(&mut self, chunks: &[Vec<E>], most: usize, visit: &mut impl FnMut(&E) -> bool) -> usize {
+        let size = chunks.first().map_or(1, Vec::len);
         let mut looked = 0;
         while looked < most && !self.is_read() {
             let (id, block) = (self.read as usize, self.read / BLOCK as u32);
             let saved = self.saved.get(block).and_then(Option::as_ref);
-            let entry =
-                saved.map_or_else(|| &chunks[id / size].as_ref()[id % size], |saved| &saved[id % BLOCK]);
+            let entry = saved.map_or_else(|| &chunks[id / size][id % size], |saved| &saved[id % BLOCK]);
             let more = visit(entry);
             looked += 1;
             self.read += 1;
@@ -66,7 +100,7 @@ impl<E: Clone> Snapshot<E> {
         looked
     }
 
-    pub fn is_read(&self) -> bool {
+    fn is_read(&self) -> bool {
         self.read == self.count
     }
 }

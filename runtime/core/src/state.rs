@@ -244,7 +244,7 @@ impl State {
         let (mut at, mut parent) = (id, self.node(id)?.parent);
         while at != end && parent != NONE {
             self.touch(at);
-            self.nodes.update_often(at, &mut change);
+            self.nodes.update_use(at, &mut change);
             at = parent;
             parent = self.node(at)?.parent;
         }

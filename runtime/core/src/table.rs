@@ -12,7 +12,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use crate::arena::Record;
 use crate::bitmap::Bitmap;
 use crate::mixer::Mixer;
-use crate::snapshot::Snapshot;
+use crate::snapshot::Frozen;
 
 const CHUNK: usize = 64;
 
@@ -48,7 +48,7 @@ pub struct Table<K, T> {
     index: HashTable<u32>,
     hasher: DefaultHashBuilder,
     hash: u128,
-    snapshot: Option<Box<Snapshot<Entry<K, T>>>>,
+    frozen: Frozen<Entry<K, T>>,
 }
 
 impl<K, T> Default for Table<K, T> {
@@ -59,7 +59,7 @@ impl<K, T> Default for Table<K, T> {
             index: HashTable::new(),
             hasher: DefaultHashBuilder::default(),
             hash: 0,
-            snapshot: None,
+            frozen: Frozen::default(),
         }
     }
 }
@@ -187,8 +187,7 @@ impl<K: Key, T: Record + Clone> Table<K, T> {
 
     /// See `Arena::freeze` and `Arena::read_frozen`.
     pub fn freeze(&mut self) -> u32 {
-        let snapshot = Snapshot::new(&self.chunks, Option::is_some);
-        self.snapshot.insert(Box::new(snapshot)).count()
+        self.frozen.begin(&self.chunks, Option::is_some)
     }
 
     pub fn read_frozen(
@@ -196,13 +195,7 @@ impl<K: Key, T: Record + Clone> Table<K, T> {
         most: usize,
         mut visit: impl FnMut(Option<&(K, T)>) -> bool,
     ) -> (usize, bool) {
-        let Some(snapshot) = &mut self.snapshot else { return (0, true) };
-        let looked = snapshot.read(&self.chunks, most, &mut |entry| visit(entry.as_ref()));
-        let all = snapshot.is_read();
-        if all {
-            self.snapshot = None;
-        }
-        (looked, all)
+        self.frozen.read(&self.chunks, most, &mut |entry| visit(entry.as_ref()))
     }
 
     pub fn rehash(&self) -> u128 {
@@ -211,11 +204,7 @@ impl<K: Key, T: Record + Clone> Table<K, T> {
 
     /// A number's entry is about to change.
     fn keep(&mut self, number: u32) {
-        if let Some(snapshot) = &mut self.snapshot
-            && let Some(chunk) = self.chunks.get(number as usize / CHUNK)
-        {
-            snapshot.keep(number, chunk);
-        }
+        self.frozen.keep(number, &self.chunks);
     }
 
     fn entry(&self, number: u32) -> Option<&(K, T)> {

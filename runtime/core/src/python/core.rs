@@ -40,7 +40,7 @@ pub struct PyCore {
 /// (owner, page, position, digest)
 type Copy<'py> = (u64, u32, u32, Bound<'py, PyBytes>);
 
-fn copy_to_python(py: Python<'_>, (owner, page, position, digest): held::Copy) -> Copy<'_> {
+fn copy_to_python(py: Python<'_>, (owner, page, position, digest): held::Resident) -> Copy<'_> {
     (owner, page, position, PyBytes::new(py, &digest))
 }
 
