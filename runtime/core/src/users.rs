@@ -130,6 +130,17 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[test]
+    fn a_name_goes_with_the_last_node_that_had_it() {
+        let (mut users, name) = (Users::default(), Arc::from("a"));
+        users.set([3, 4].into_iter(), Some(&name), || Some(1));
+        assert_eq!(Arc::strong_count(&name), 2);
+        users.forget(3);
+        assert_eq!((users.get(3), users.get(4)), (None, Some(&name)));
+        users.forget(4);
+        assert_eq!((Arc::strong_count(&name), users.check()), (1, Ok(())));
+    }
+
     proptest! {
         #[test]
         fn users_are_a_map_from_node_to_name_and_keep_no_other_names(

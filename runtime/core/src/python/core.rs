@@ -1,4 +1,5 @@
-//! `runtime._core.Core`: each method is one command. PyO3 wants all of a class's methods in one block.
+//! `runtime._core.Core`: each method is one command. PyO3 takes a class's methods in one block, unless they are
+//! registered when the library is loaded.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -159,7 +160,7 @@ impl PyCore {
             group: group.into_string(),
             priority,
         };
-        Ok(self.run(now, command).map(|_| ())?)
+        self.done(now, command)
     }
 
     fn close_session(&self, now: i64, session: Text<'_>) -> PyResult<u64> {
@@ -171,7 +172,7 @@ impl PyCore {
     }
 
     fn expect(&self, now: i64, session: Text<'_>, at: i64) -> PyResult<()> {
-        Ok(self.run(now, Command::Expect { session: session.into_string(), at }).map(|_| ())?)
+        self.done(now, Command::Expect { session: session.into_string(), at })
     }
 
     #[pyo3(name = "match", signature = (now, session, request, tokens, *, skip = 0, namespace = 0))]
@@ -217,7 +218,7 @@ impl PyCore {
     }
 
     fn release(&self, now: i64, receipt: u64) -> PyResult<()> {
-        Ok(self.run(now, Command::Release { receipt }).map(|_| ())?)
+        self.done(now, Command::Release { receipt })
     }
 
     fn hold(&self, now: i64, receipt: u64) -> PyResult<u64> {
@@ -318,7 +319,7 @@ impl PyCore {
     #[pyo3(signature = (now, op, reason = Text::from("aborted")))]
     fn abort(&self, now: i64, op: u64, reason: Text<'_>) -> PyResult<()> {
         let reason = words::reason(&reason)?;
-        Ok(self.run(now, Command::Abort { op, reason }).map(|_| ())?)
+        self.done(now, Command::Abort { op, reason })
     }
 
     fn actions(&self, py: Python<'_>) -> PyResult<Vec<PyAction>> {
@@ -387,7 +388,7 @@ impl PyCore {
     }
 
     fn unpin(&self, now: i64, lease: u64) -> PyResult<()> {
-        Ok(self.run(now, Command::Unpin { lease }).map(|_| ())?)
+        self.done(now, Command::Unpin { lease })
     }
 
     fn demote(&self, now: i64, session: Text<'_>, owner: Text<'_>) -> PyResult<PyOutcome> {
