@@ -337,12 +337,8 @@ impl PyCore {
         duration: i64,
         detail: Text<'_>,
     ) -> PyResult<()> {
-        Ok(self
-            .run(
-                now,
-                Command::Complete { op, results: results.0, bytes, duration, detail: detail.into_string() },
-            )
-            .map(|_| ())?)
+        let detail = detail.into_string();
+        self.done(now, Command::Complete { op, results: results.0, bytes, duration, detail })
     }
 
     fn damaged(&self, now: i64, tier: Text<'_>, slot: u32, generation: u32) -> PyResult<bool> {
